@@ -19,6 +19,7 @@ int command_call(const nb::list& arguments) {
     words.emplace_back(word.c_str(), word.size());
   }
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   const nb::gil_scoped_release released;

@@ -277,6 +277,7 @@ std::unique_ptr<Exchange> exchange_of_one() {
 std::vector<std::unique_ptr<Exchange>> exchange_of_threads(int size, std::int64_t stall_milliseconds) {
   const auto group = std::make_shared<Group>(size, stall_milliseconds);
   std::vector<std::unique_ptr<Exchange>> ends;
+  ends.reserve(static_cast<std::size_t>(size));
   for (int rank = 0; rank < size; ++rank) ends.push_back(std::make_unique<ThreadExchange>(group, rank));
   return ends;
 }

@@ -115,8 +115,8 @@ def page(found):
     return f"""{HEAD}
 ## Operations
 
-Where an operation runs with a metric; `both`: on the CPU and on a CUDA device. The table was made with the exponent 3 for
-`minkowski`. `lle` computes its weights in the Euclidean way; the metric decides who is a neighbor.
+Where an operation runs with a metric; `both`: on the CPU and on a CUDA device. The table was made with the exponent 3
+for `minkowski`. `lle` computes its weights in the Euclidean way; the metric decides who is a neighbor.
 
 <!-- operations -->
 
@@ -141,8 +141,8 @@ takes one that is.
 
 {parts["cuda"]}
 
-`fused` drops most pairs by products of matrices, so it serves the metrics that products can bound; `kdtree` serves those
-of differences of columns; `direct` serves all. The other methods are those of papers, for comparison
+`fused` drops most pairs by products of matrices, so it serves the metrics that products can bound; `kdtree` serves
+those of differences of columns; `direct` serves all. The other methods are those of papers, for comparison
 ([papers.md](papers.md)). On a device, `fused` needs the Turing generation or later. It also finds rows within a radius
 there if the packed rows of the table fit into device memory ([limits.md](limits.md#cuda-devices)).
 """

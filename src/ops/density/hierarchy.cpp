@@ -170,15 +170,13 @@ CondensedTree condense(const Context& ctx, const SpanningTree& tree, std::int64_
     const bool is_large[2] = {merges.size_of(parts[0]) >= min_cluster_size,
                               merges.size_of(parts[1]) >= min_cluster_size};
     for (int part = 0; part < 2; ++part) {
-      if (place.left_at >= 0) {
-        put(parts[part], place);
-      } else if (!is_large[part]) {
+      if (place.left_at < 0 && !is_large[part]) {
         put(parts[part], {place.cluster, length});
-      } else if (!is_large[1 - part]) {
-        put(parts[part], place);
-      } else {
+      } else if (place.left_at < 0 && is_large[1 - part]) {
         const std::int64_t size = merges.size_of(parts[part]);
         put(parts[part], {add_cluster(place.cluster, length, size), -1});
+      } else {
+        put(parts[part], place);
       }
     }
   }
