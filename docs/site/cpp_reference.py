@@ -59,7 +59,7 @@ def clean(declaration):
     """As Sphinx reads it: without bodies, initializers of constructors and marks for the compiler."""
     text = re.sub(r"\s+", " ", declaration).strip()
     text = re.sub(r"\bVICINAL_API |\[\[nodiscard\]\] |\binline ", "", text)
-    if "(" in text and not re.match(r"constexpr\b(?!.*\)\s*noexcept)", text):
+    if is_function(text) and not re.match(r"constexpr\b(?!.*\)\s*noexcept)", text):
         at, level = text.index("("), 0
         for end in range(at, len(text)):
             level += (text[end] == "(") - (text[end] == ")")
