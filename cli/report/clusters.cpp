@@ -15,7 +15,6 @@
 #include "report/html.hpp"
 #include "report/projection.hpp"
 #include "report/scatter.hpp"
-#include "vicinal/version.hpp"
 
 namespace vicinal::cli::report {
 namespace {
@@ -47,15 +46,6 @@ std::string hero(const ClustersReport& report) {
     text += figure(count_text(found.iterations), found.iterations == 1 ? "iteration" : "iterations");
   }
   return text + figure(escape(format_duration(report.seconds)), "from file to answer") + "</div>\n";
-}
-
-std::string facts(const ClustersReport& report) {
-  const TableView& table = *report.table;
-  std::string text = "<dl class=\"facts\">\n" + fact("File", report.file) +
-                     fact("Table", fmt::format("{} x {} ({})", count_text(table.rows()), count_text(table.cols()),
-                                               name_of(table.dtype())));
-  for (const auto& [name, value] : report.how) text += fact(name, value);
-  return text + fact("Ran as", ran_as(report.found->plan)) + fact("Version", "vicinal " VICINAL_VERSION) + "</dl>\n";
 }
 
 std::string scan_section(const Scan& scan) {
@@ -319,7 +309,8 @@ std::string agreement_section(const ClusteringScores& scores) {
 }  // namespace
 
 std::string render(const Context& ctx, const ClustersReport& report) {
-  std::string body = header(report) + hero(report) + facts(report);
+  std::string body =
+      header(report) + hero(report) + clustering_facts(report.file, *report.table, report.how, report.found->plan);
   if (report.scan != nullptr) body += scan_section(*report.scan);
   body += "<div class=\"pair\">\n" + projection_section(ctx, report) + silhouette_section(report) + "</div>\n";
   const std::string history = history_section(*report.found);

@@ -17,7 +17,6 @@
 #include "report/projection.hpp"
 #include "report/scatter.hpp"
 #include "vicinal/sample.hpp"
-#include "vicinal/version.hpp"
 
 namespace vicinal::cli::report {
 namespace {
@@ -45,15 +44,6 @@ std::string density_hero(const DensityReport& report) {
   if (report.core_rows >= 0) text += figure(count_text(report.core_rows), "core rows");
   if (report.scores) text += figure(fmt::format("{:.4f}", report.scores->adjusted_rand), "adjusted Rand index");
   return text + figure(escape(format_duration(report.seconds)), "from file to answer") + "</div>\n";
-}
-
-std::string density_facts(const DensityReport& report) {
-  const TableView& table = *report.table;
-  std::string text = "<dl class=\"facts\">\n" + fact("File", report.file) +
-                     fact("Table", fmt::format("{} x {} ({})", count_text(table.rows()), count_text(table.cols()),
-                                               name_of(table.dtype())));
-  for (const auto& [name, value] : report.how) text += fact(name, value);
-  return text + fact("Ran as", ran_as(*report.plan)) + fact("Version", "vicinal " VICINAL_VERSION) + "</dl>\n";
 }
 
 std::string color_of(std::int64_t label) {
@@ -193,7 +183,8 @@ std::string outlier_section(const DensityReport& report) {
 }  // namespace
 
 std::string render(const Context& ctx, const DensityReport& report) {
-  std::string body = density_header(report) + density_hero(report) + density_facts(report);
+  std::string body = density_header(report) + density_hero(report) +
+                     clustering_facts(report.file, *report.table, report.how, *report.plan);
   body += "<div class=\"pair\">\n" + map_section(ctx, report) + list_section(report) + "</div>\n";
   if (report.tree != nullptr) body += tree_section(report) + outlier_section(report);
   body += footer("Neighbors are those of float64 brute force; of equal distances the order of row numbers decides.");

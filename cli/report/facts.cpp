@@ -3,7 +3,9 @@
 
 #include <fmt/core.h>
 
+#include "base/output.hpp"
 #include "report/html.hpp"
+#include "vicinal/version.hpp"
 
 namespace vicinal::cli::report {
 
@@ -17,6 +19,15 @@ std::string fact(const std::string& name, const std::string& value, bool wide) {
 
 std::string figure(const std::string& value, const std::string& name) {
   return fmt::format("<div class=\"figure\"><b>{}</b><span>{}</span></div>\n", value, escape(name));
+}
+
+std::string clustering_facts(const std::string& file, const TableView& table,
+                             std::span<const std::pair<std::string, std::string>> how, const Plan& plan) {
+  std::string text = "<dl class=\"facts\">\n" + fact("File", file) +
+                     fact("Table", fmt::format("{} x {} ({})", count_text(table.rows()), count_text(table.cols()),
+                                               name_of(table.dtype())));
+  for (const auto& [name, value] : how) text += fact(name, value);
+  return text + fact("Ran as", ran_as(plan)) + fact("Version", "vicinal " VICINAL_VERSION) + "</dl>\n";
 }
 
 }  // namespace vicinal::cli::report

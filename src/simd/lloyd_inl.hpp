@@ -244,27 +244,6 @@ HWY_INLINE void add_slices(D dd, hn::Vec<D> r, std::int64_t slices, std::int64_t
   }
 }
 
-// The last elements of a row, widened, and zeros.
-template <class T>
-HWY_INLINE DoubleVec load_tail(const T* from, std::int64_t count) {
-  const DoubleTag dd;
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-  // Masked loads touch nothing beyond, and wait for no stores as a copy would.
-  const hn::Rebind<T, DoubleTag> dt;
-  const auto values = hn::MaskedLoad(hn::FirstN(dt, static_cast<std::size_t>(count)), dt, from);
-  if constexpr (sizeof(T) == sizeof(double)) {
-    static_cast<void>(dd);
-    return values;
-  } else {
-    return hn::PromoteTo(dd, values);
-  }
-#else
-  T tail[8] = {};
-  for (std::int64_t i = 0; i < count; ++i) tail[i] = from[i];
-  return load_widened(dd, tail);
-#endif
-}
-
 template <class T>
 void add_row(const void* row, double factor, std::int64_t d, std::int64_t slices, std::int64_t stride,
              const double* magic, double* sums) {
@@ -275,7 +254,10 @@ void add_row(const void* row, double factor, std::int64_t d, std::int64_t slices
   for (; j + kDoubleLanes <= d; j += kDoubleLanes) {
     add_slices(dd, hn::Mul(load_widened(dd, from + j), by), slices, stride, magic + j, sums + j);
   }
-  if (j < d) add_slices(dd, hn::Mul(load_tail(from + j, d - j), by), slices, stride, magic + j, sums + j);  // padded
+  if (j == d) return;
+  // `magic` and `sums` are padded.
+  const auto tail = load_first(dd, from + j, static_cast<std::size_t>(d - j));
+  add_slices(dd, hn::Mul(tail, by), slices, stride, magic + j, sums + j);
 }
 
 // Without a branch a row, which nothing could predict. The factors cover the roundings of the two additions.
