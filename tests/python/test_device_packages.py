@@ -3,6 +3,8 @@ package. On a CUDA device, or the fake one, as test_device.py."""
 # fake device: *
 
 import os
+import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +33,10 @@ def site(tmp_path):
         (information / "entry_points.txt").write_text(f"[vicinal.plugins]\ncuda = {module}\n")
         return tmp_path / module
 
+    # A build of everything has a plug-in beside the library, which would come first. A copy of the library has none.
+    for line in pathlib.Path("/proc/self/maps").read_text().splitlines():
+        if linked := re.search(r"/.*/(libvicinal\.so\.\d+).*", line):
+            shutil.copyfile(linked[0], tmp_path / linked[1])
     install.folder = tmp_path
     return install
 
@@ -42,7 +48,8 @@ def answer(site):
     def answer(program, **variables):
         # VICINAL_CUDA_PLUGIN is what ctest names; here it would come first.
         environment = {key: value for key, value in os.environ.items() if key != "VICINAL_CUDA_PLUGIN"} | variables
-        environment["PYTHONPATH"] = os.pathsep.join([str(site.folder), environment.get("PYTHONPATH", "")])
+        for name in ("PYTHONPATH", "LD_LIBRARY_PATH"):
+            environment[name] = os.pathsep.join([str(site.folder), environment.get(name, "")])
         done = subprocess.run(
             [sys.executable, "-c", f"import sys, numpy as np, vicinal as vc\n{program}"],
             env=environment,
