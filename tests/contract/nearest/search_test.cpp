@@ -183,13 +183,14 @@ TEST(Radius, InManyBatches) {
   for (std::size_t i = 0; i < counts.size(); ++i) EXPECT_EQ(graph.offsets[i + 1] - graph.offsets[i], counts[i]);
 }
 
-// More queries than a batch has: each has its own radius, wherever its batch begins, on a device too.
+// More queries than a batch has: each has its own radius, wherever its batch begins, on a device too. Where batches begin,
+// the instruction set does not decide.
 TEST(Radius, OfEachQueryInManyBatches) {
-  const Shape shape = {6007, 24, 1};
+  const Shape shape = {6007, 6, 1};
   const Rows rows = make_rows(Family::gaussian, shape, 5);
   const TableView table(rows.table.data(), shape.n, shape.d);
   std::vector<double> radii;
-  for (std::int64_t i = 0; i < shape.n; ++i) radii.push_back(3.5 + 0.25 * static_cast<double>(i % 5));
+  for (std::int64_t i = 0; i < shape.n; ++i) radii.push_back(0.75 + 0.125 * static_cast<double>(i % 5));
   const auto joined_of = [&](const Context& ctx, const Index& index, const RadiusOptions& options) {
     std::vector<std::int64_t> ids;
     radius_batches(ctx, index, options, [&](std::int64_t, const NeighborGraph& lists) {
@@ -199,6 +200,7 @@ TEST(Radius, OfEachQueryInManyBatches) {
   };
   for (const Way& way : some_ways(1)) {
     if (is_of_a_paper(way.method) || !serves(way.method, Metric::euclidean)) continue;
+    if (!way.cuda && way.isa != available_isas().back()) continue;
     const Context& ctx = context_of(way);
     const Index index(ctx, table);
     for (const RadiusOrder order : {RadiusOrder::key, RadiusOrder::id}) {
@@ -208,7 +210,7 @@ TEST(Radius, OfEachQueryInManyBatches) {
       const auto counts = count(ctx, index, each).counts;
       EXPECT_EQ(joined_of(ctx, index, each), got.ids);
       for (int part = 0; part < 5; ++part) {
-        const NeighborGraph same = radius(ctx, index, {.radius = 3.5 + 0.25 * part, .method = method, .order = order});
+        const NeighborGraph same = radius(ctx, index, {.radius = 0.75 + 0.125 * part, .method = method, .order = order});
         for (std::int64_t i = part; i < shape.n; i += 5) {
           const auto ids = got.ids_of(i);
           const auto expected = same.ids_of(i);
