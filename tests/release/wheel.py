@@ -74,8 +74,8 @@ def needed(file):
 
 def check_tag(wheel):
     """auditwheel's verdict, which may be that older systems will do, too."""
-    shown = output(sys.executable, "-m", "auditwheel", "show", wheel)
-    print(" ".join(shown.split()))
+    shown = " ".join(output(sys.executable, "-m", "auditwheel", "show", wheel).split())
+    print(shown)
     reached = re.search(r"manylinux_(\d+)_(\d+)_x86_64", shown.partition("consistent with")[2])
     assert reached and tuple(map(int, reached.groups())) <= MAX_TAG, shown
 
