@@ -148,7 +148,7 @@ std::string map_section(const MatchedFiles& files, const MapLayout& layout) {
       "all.</p>\n";
   text += fmt::format(
       "<div class=\"view\" tabindex=\"0\" role=\"group\" aria-label=\"Map: plus and minus zoom, arrows move, 0 shows "
-      "all\"><svg viewBox=\"{:.0f} {:.0f} {:.0f} {:.0f}\" role=\"img\" aria-label=\"Both maps, coloured by change\" "
+      "all\"><svg viewBox=\"{:.0f} {:.0f} {:.0f} {:.0f}\" role=\"img\" aria-label=\"Both maps, colored by change\" "
       "fill-rule=\"evenodd\">\n{}</svg><div class=\"tip\" hidden></div></div></section>\n",
       -kEdge, -kEdge, layout.width() + 2 * kEdge, layout.height() + 2 * kEdge, shapes);
   return text;
