@@ -8,7 +8,6 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
-#include "base/code_name.hpp"
 #include "base/interrupt.hpp"
 #include "base/one_line.hpp"
 #include "base/output.hpp"
@@ -20,6 +19,25 @@
 
 namespace vicinal::cli {
 namespace {
+
+std::string_view code_name(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_argument:
+      return "invalid_argument";
+    case ErrorCode::bad_data:
+      return "bad_data";
+    case ErrorCode::io:
+      return "io";
+    case ErrorCode::over_memory:
+      return "over_memory";
+    case ErrorCode::device_unavailable:
+      return "device_unavailable";
+    case ErrorCode::cancelled:
+      return "cancelled";
+    default:
+      return "internal";
+  }
+}
 
 int fail(const char* name, ErrorCode code, const std::string& what, bool json) {
   const std::string sentence = one_line(what);
