@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/input.hpp"
 #include "base/output.hpp"
 #include "base/planned_inputs.hpp"
 #include "io/shown.hpp"
