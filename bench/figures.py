@@ -2,8 +2,8 @@
 
     figures.py [--check] [--command PATH] [NAME...]
 
-Pictures of times come from bench/results, those of docs/examples from their data (example_figures.py); the others show
-what the command answers on small made tables. --check compares instead of writing. A number may then differ by 0.15,
+Pictures of times come from bench/results, those of docs/examples from their data (example_figures.py); diagrams.py
+draws those without data. The others show what the command answers on small made tables. --check compares instead of writing. A number may then differ by 0.15,
 because embeddings have other last bits on another machine. Pictures that need the command, its plug-in for maps or a
 data set are skipped without it.
 """
@@ -17,6 +17,7 @@ import re
 import sys
 import tempfile
 
+import diagrams
 import example_figures
 from drawing import (THEMES, Command, Panel, Skipped, bars, circle, dots, frame, heading, lines, number, svg, text)
 
@@ -258,6 +259,38 @@ def draw_clusters(data, theme):
     return svg(956, 370, "Five clusters with their centers, and silhouette and inertia for 2 to 10 clusters", drawn)
 
 
+def density(vicinal):
+    draw = random.Random(12)
+    table = []
+    for i in range(160):
+        angle = math.pi * i / 159
+        table.append((math.cos(angle) + draw.gauss(0, 0.07), math.sin(angle) + draw.gauss(0, 0.07)))
+        table.append((1 - math.cos(angle) + draw.gauss(0, 0.07), 0.4 - math.sin(angle) + draw.gauss(0, 0.07)))
+    table += [(draw.gauss(3.2, 0.34), draw.gauss(0.3, 0.34)) for _ in range(90)]
+    table += [(draw.uniform(-1.4, 4.4), draw.uniform(-1.2, 1.6)) for _ in range(40)]
+    vicinal.write("table.csv", [("x", "y"), *table])
+    labels = []
+    for name, options in (("dbscan", ("--eps", 0.17)), ("hdbscan", ("--min-cluster-size", 20))):
+        vicinal(name, "table.csv", *options, "-o", f"{name}.csv", "-q")
+        labels.append([int(line.split(",")[1]) for line in (vicinal.folder / f"{name}.csv").read_text().split()[1:]])
+    return table, labels
+
+
+def draw_density(data, theme):
+    table, labels = data
+    drawn = ""
+    titles = (("dbscan --eps 0.17", "one density: some rows of the sparse group are apart"),
+              ("hdbscan --min-cluster-size 20", "clusters of different densities"))
+    for i, (found, (title, note)) in enumerate(zip(labels, titles)):
+        drawn += heading(4 + 484 * i, 0, title, note, theme)
+        drawn += frame(4 + 484 * i, 44, 464, 280, theme)
+        at = Panel(table, 4 + 484 * i, 44, 464, 280)
+        for label, points in sorted(groups_of(table, found).items()):
+            places = [at(point) for point in points]
+            drawn += dots(places, theme["dot"], 3.5) if label < 0 else dots(places, theme["classes"][label % 8], 4.5)
+    return svg(956, 330, "Clusters of dbscan and hdbscan; rows that are noise are small and gray", drawn)
+
+
 def outliers(vicinal):
     draw = random.Random(8)
     table = [(draw.gauss(0, 0.24), draw.gauss(0, 0.24)) for _ in range(130)]
@@ -425,41 +458,6 @@ def draw_matching(data, theme):
     return svg(956, 280, "Two maps, the groups of corresponding features, and what changed", drawn)
 
 
-def draw_overview(_, theme):
-    """Architecture: the layers, from the caller down."""
-    drawn = ""
-
-    def box(x, y, width, height, title, note, colour, strong=False):
-        words = text(x + width / 2, y + height / 2 + (-3 if note else 4), title, theme["text"], 13, "600", "middle")
-        if note:
-            words += text(x + width / 2, y + height / 2 + 13, note, theme["soft"], 11, "normal", "middle")
-        return (f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6" fill="{colour}" '
-                f'fill-opacity="{0.22 if strong else 0.1}" stroke="{colour}"/>\n{words}')
-
-    blue, orange, green, purple = theme["classes"][:4]
-    drawn += box(4, 4, 300, 48, "cli/", "the command vicinal", blue)
-    drawn += box(320, 4, 300, 48, "bench/", "vicinal-bench", blue)
-    drawn += box(636, 4, 316, 48, "your program", "", blue)
-    drawn += box(4, 72, 948, 40, "include/vicinal/", "the public headers", blue, True)
-    drawn += box(4, 132, 632, 48, "ops/", "check the arguments, plan, call the backend, make the result", green)
-    drawn += box(652, 132, 300, 48, "io/", "readers and writers of files", green)
-    drawn += box(4, 200, 632, 40, "backend/", "one interface for each subject", purple, True)
-    drawn += box(4, 260, 308, 48, "cpu/", "the host's backend", orange)
-    drawn += box(328, 260, 308, 48, "plugin/cuda/", "calls libvicinal_cuda.so through plugin/abi/", orange)
-    drawn += box(652, 260, 300, 48, "plugin/gdal/", "calls libvicinal_geo.so through plugin/abi/", orange)
-    drawn += box(328, 328, 308, 48, "cuda/", "kernels, launches and device memory", orange)
-    drawn += box(652, 328, 300, 48, "gdal/", "files of polygons", orange)
-    drawn += box(4, 328, 308, 48, "solver/  geo/  simd/", "methods and vector kernels of the host", orange)
-    drawn += box(4, 396, 948, 40, "formulas/  core/",
-                 "arithmetic of host and device; threads, memory, order, distances", theme["dot"])
-    arrows = [(154, 52, 72), (470, 52, 72), (794, 52, 72), (320, 112, 132), (802, 112, 132), (320, 180, 200),
-              (158, 240, 260), (482, 240, 260), (802, 180, 260), (482, 308, 328), (802, 308, 328), (158, 308, 328),
-              (158, 376, 396), (482, 376, 396)]
-    path = "".join(f"M{x} {top + 1}V{bottom - 2}m-4 -5l4 5l4 -5" for x, top, bottom in arrows)
-    drawn += f'<path d="{path}" stroke="{theme["soft"]}" stroke-width="1.4" fill="none"/>\n'
-    return svg(956, 440, "The layers of the sources, from the caller down", drawn)
-
-
 def both(title, data, **options):
     return data, lambda panels, theme: draw_bars(title, panels, theme, **options)
 
@@ -473,11 +471,12 @@ PICTURES = {
     "neighbors": (neighbors, draw_neighbors),
     "regions": (regions, draw_regions),
     "clusters": (clusters, draw_clusters),
+    "density": (density, draw_density),
     "outliers": (outliers, draw_outliers),
     "embedding": (embedding, draw_embedding),
     "coclusters": (coclusters, draw_coclusters),
     "matching": (matching, draw_matching),
-    "layers": (lambda _: None, draw_overview),
+    **diagrams.PICTURES,
     **example_figures.PICTURES,
 }
 

@@ -4,18 +4,15 @@ include(CMakePackageConfigHelpers)
 set(VICINAL_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/vicinal)
 
 if(NOT BUILD_SHARED_LIBS)
-  # A static archive does not carry zlib, liblzma and libbz2: its users must link them (vicinalConfig.cmake finds them).
-  target_link_libraries(vicinal PRIVATE $<INSTALL_INTERFACE:ZLIB::ZLIB>
-    $<INSTALL_INTERFACE:LibLZMA::LibLZMA> $<INSTALL_INTERFACE:BZip2::BZip2>)
   set(VICINAL_PC_STATIC_LIBS " -lz -llzma -lbz2 -ldl -pthread")
 endif()
 
 install(TARGETS vicinal EXPORT vicinalTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
-  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/vicinal DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  COMPONENT development FILES_MATCHING PATTERN "*.hpp")
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 install(EXPORT vicinalTargets NAMESPACE vicinal:: DESTINATION ${VICINAL_CMAKE_DIR} COMPONENT development)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/vicinalConfig.cmake.in

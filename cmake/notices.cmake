@@ -1,5 +1,5 @@
 # Writes `copyright` in the build tree: our license, and the notices of what the binaries contain.
-# Header-only libraries are compiled in, and their licences ask that their notices travel along.
+# Header-only libraries are compiled in, and their licenses ask that their notices travel along.
 set(notices "")
 # The comment at the top of a header: its notice.
 function(vicinal_notice_of name header)

@@ -17,7 +17,6 @@ if(VICINAL_BUILD_CUDA)
   list(APPEND CPACK_COMPONENTS_ALL cuda)
   string(REGEX MATCH "^[0-9]+" VICINAL_CUDA_MAJOR "${CMAKE_CUDA_COMPILER_VERSION}")
   string(APPEND plugins ", vicinal-cuda${VICINAL_CUDA_MAJOR}")
-  list(JOIN VICINAL_CUDA_ARCHITECTURES ", " VICINAL_CUDA_NAMES)
 endif()
 # Loaded when a file of that kind is read, or a device is asked for. NVIDIA's repository for Debian names its driver's
 # library libcuda1; a driver from elsewhere serves as well.

@@ -1,4 +1,4 @@
-// Clusters made blobs, then gives new rows the nearest of the found centres.
+// Clusters made blobs, then gives new rows the nearest of the found centers.
 #include <cstdio>
 
 #include "vicinal/vicinal.hpp"

@@ -95,9 +95,8 @@ class Registry:
         if not pathlib.Path(executable).exists():
             self.add(f"vicinal_{kind}_tests_NOT_BUILT", (kind,), [executable])
             return
-        # GDAL itself is not instrumented for ThreadSanitizer.
         environment = {}
-        if "vicinal_geo" in self.built and self.built["VICINAL_SANITIZE"] != "thread":
+        if "vicinal_geo" in self.built:
             environment["VICINAL_GEO_PLUGIN"] = self.built["vicinal_geo"]
         for source, tests in itertools.groupby(self.google_tests(kind), key=lambda test: test[0]):
             names = [name for _, name in tests]

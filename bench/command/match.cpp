@@ -27,7 +27,7 @@
 namespace vicinal::cli {
 namespace {
 
-constexpr double kSpacing = 20;  // metres between made buildings
+constexpr double kSpacing = 20;  // meters between made buildings
 constexpr double kMoved = 2;     // how far the second survey may put one elsewhere
 
 struct BenchMatch {

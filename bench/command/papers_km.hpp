@@ -7,7 +7,7 @@
 
 namespace vicinal::cli {
 
-/// Prints and writes the result. Throws `internal` where the CPU and the device give different labels or centres.
+/// Prints and writes the result. Throws `internal` where the CPU and the device give different labels or centers.
 void bench_papers_km(const PapersOptions& options);
 
 }  // namespace vicinal::cli

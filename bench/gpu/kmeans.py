@@ -5,7 +5,7 @@
 FOLDER holds libvicinal, its plug-in and libvicinal_bench.so (carry.sh). All start from the same rows in the same run.
 An iteration is the difference between a run of 25 and a run of 5, divided by 20, least of each kind, so that reading,
 checking and the last assignment do not count. The labels of our longest run are held against float64 distances to its
-centres, for every row.
+centers, for every row.
 """
 
 import time
@@ -121,7 +121,7 @@ def iteration(work, rounds=3):
 
 def wrong_labels(table, centres, labels, device):
     """Rows whose label is not the first of the least float64 distances. Torch adds squares in an order of its own, so
-    that a row is right when no centre is nearer by more than what such sums may differ by."""
+    that a row is right when no center is nearer by more than what such sums may differ by."""
     centres = torch.from_numpy(centres).to(device)
     labels = torch.from_numpy(labels).to(device).long()
     half = centres.square().sum(1)

@@ -3,7 +3,7 @@
     python3 bench/gpu/kmeans_ablation.py FOLDER [-o FILE.json] [--commit C] [JOB...]
 
 Jobs and the time of an iteration are those of kmeans.py. VICINAL_CUDA_PATH=portable leaves out Hopper's float16 screen,
-VICINAL_ABLATION the others (src/core/ablation.hpp). Every line's centres must be the first line's, bit
+VICINAL_ABLATION the others (src/core/ablation.hpp). Every line's centers must be the first line's, bit
 for bit.
 """
 
@@ -53,7 +53,7 @@ def run_job(report, name, options):
     start = table[torch.randperm(n, device=options.device)[:k]].contiguous()
     first = {}
     if len(results) < len(PARTS):
-        results.pop("nothing", None)  # its centres are wanted again
+        results.pop("nothing", None)  # its centers are wanted again
     for what, (variable, value) in PARTS.items():
         work = lambda: measured(options.folder, options.device, table, start, variable, value, first)
         if report.attempt(results, what, work) and "error" not in results[what]:

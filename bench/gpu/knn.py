@@ -3,7 +3,7 @@
     python3 bench/gpu/knn.py FOLDER [-o FILE.json] [--commit C] [--no-peers] [--fashion FOLDER] [JOB...]
 
 FOLDER holds libvicinal, its plug-in and libvicinal_bench.so (carry.sh). Every time is that of a whole call that ends in
-a synchronisation; ours includes checking the rows and making the index. Every library's answers to 200 random queries
+a synchronization; ours includes checking the rows and making the index. Every library's answers to 200 random queries
 are held against float64 distances of all rows in the same run. --seconds is how long the peers may take of each job,
 warm-ups apart: none begins another call after its share of it.
 """

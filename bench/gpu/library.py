@@ -106,7 +106,7 @@ class Vicinal:
             ctypes.c_void_p(address(labels)), ctypes.c_void_p(address(codes)), ctypes.byref(self.done)))
 
     def kmeans(self, table, centres, iterations, labels):
-        """From centres [k, d] float64, which become the last ones; labels [n] int32: host arrays."""
+        """From centers [k, d] float64, which become the last ones; labels [n] int32: host arrays."""
         self.check(self.library.vicinal_bench_kmeans(
             self.context, ctypes.byref(rows_of(table)), ctypes.c_int64(len(centres)), ctypes.c_int64(iterations),
             ctypes.c_void_p(address(centres)), ctypes.c_void_p(address(labels)), ctypes.byref(self.done)))
@@ -127,7 +127,7 @@ class Vicinal:
         return seconds.value
 
     def seed(self, table, clusters, init, seed):
-        """The inertia after the first centres; seconds they took in done.search_seconds."""
+        """The inertia after the first centers; seconds they took in done.search_seconds."""
         inertia = ctypes.c_double()
         self.check(self.library.vicinal_bench_seed(
             self.context, ctypes.byref(rows_of(table)), ctypes.c_int64(clusters), init.encode(), ctypes.c_uint64(seed),

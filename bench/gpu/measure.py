@@ -113,7 +113,7 @@ def empty_cache():
 
 
 def timed(call, before=lambda: None, least=5, seconds=float("inf")):
-    """Times of whole calls that end in a synchronisation, after one that warms up: at least `least` of them and a tenth
+    """Times of whole calls that end in a synchronization, after one that warms up: at least `least` of them and a tenth
     of a second, but none begins after `seconds`. `before` runs ahead of each, outside the clock."""
     before()
     call()

@@ -222,8 +222,8 @@ extern "C" void vicinal_bench_make(const Rows* rows, std::int64_t begin, std::in
   make_rows(*rows, begin, end, to);
 }
 
-/// k-means from given centres [clusters, cols] float64 on the host, `iterations` of them at most and no other end but
-/// that no label changes: labels [rows] and the centres after it, both on the host. Done: `survivors` are the rows that
+/// k-means from given centers [clusters, cols] float64 on the host, `iterations` of them at most and no other end but
+/// that no label changes: labels [rows] and the centers after it, both on the host. Done: `survivors` are the rows that
 /// keys decided, `distinct_rows` those assigned, `escalated` the iterations; seconds of the iterations alone.
 extern "C" int vicinal_bench_kmeans(const void* context, const Rows* table, std::int64_t clusters,
                                     std::int64_t iterations, double* centres, std::int32_t* labels, Done* done) {
@@ -246,7 +246,7 @@ extern "C" int vicinal_bench_kmeans(const void* context, const Rows* table, std:
   });
 }
 
-/// Seconds that first centres took (search_seconds), and the inertia of all rows' assignment to them.
+/// Seconds that first centers took (search_seconds), and the inertia of all rows' assignment to them.
 extern "C" int vicinal_bench_seed(const void* context, const Rows* table, std::int64_t clusters, const char* init,
                                   std::uint64_t seed, double* inertia, Done* done) {
   return guarded(done, [&] {

@@ -1,4 +1,4 @@
-"""Milliseconds that the first centres of k-means take on rows that lie on the device.
+"""Milliseconds that the first centers of k-means take on rows that lie on the device.
 
     python3 bench/gpu/seeding.py FOLDER [-o FILE.json] [--commit C] [JOB...]
 
@@ -46,7 +46,7 @@ def times(ours, table, k, init, target):
 def main():
     parser = measure.arguments(__doc__, seed=1)
     options = parser.parse_intermixed_args()
-    report = measure.Report(options.output, measure.about(options, "first centres of k-means, rows on the device"))
+    report = measure.Report(options.output, measure.about(options, "first centers of k-means, rows on the device"))
     ours = library.Vicinal(options.folder, options.device)
     for name in options.names or JOBS:
         n, d, k, kind, targets = JOBS[name]

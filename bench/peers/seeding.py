@@ -1,9 +1,9 @@
-"""Inertia after the first centres of k-means alone, ours beside scikit-learn's greedy k-means++.
+"""Inertia after the first centers of k-means alone, ours beside scikit-learn's greedy k-means++.
 
     seeding.py FOLDER [--seeds 10] [--device cpu] [--processes 1] [JOB...]
 
 FOLDER is what bench/gpu/carry.sh makes. Ours are the same on every device. Each seed's inertia is that of all rows to
-their nearest first centre, in float64; ours over scikit-learn's is told of the means, with the standard error of that
+their nearest first center, in float64; ours over scikit-learn's is told of the means, with the standard error of that
 ratio. scikit-learn takes some minutes for a seed of the large jobs, which are left out unless they are named;
 --processes draws as many of its seeds at a time, on one thread each. One JSON line on stdout.
 """
@@ -24,7 +24,7 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "gpu"))
 import library  # noqa: E402
 
-# name: (rows, columns, clusters, standard deviation of the blobs' centres; 0: there are none)
+# name: (rows, columns, clusters, standard deviation of the blobs' centers; 0: there are none)
 JOBS = {
     "normal-50k-d64-k200": (50_000, 64, 200, 0),
     "blobs-50k-d64-k200": (50_000, 64, 200, 4),

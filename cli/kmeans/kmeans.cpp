@@ -193,7 +193,7 @@ bool KMeansCommand::writes_distances() const {
   return is_csv_output(output) || output.ends_with(".npz");
 }
 
-/// Distances to the centres, with what computes them; as .csv a text that grows as it is written; and where labels are
+/// Distances to the centers, with what computes them; as .csv a text that grows as it is written; and where labels are
 /// known, pairs of them and clusters.
 std::uint64_t KMeansCommand::output_bytes(std::int64_t rows) const {
   constexpr std::uint64_t kLine = std::uint64_t{2} * 40;
@@ -225,7 +225,7 @@ Context KMeansCommand::plan(PlannedInputs& inputs) const {
   });
 }
 
-/// The rows' clusters by the centres of --model.
+/// The rows' clusters by the centers of --model.
 void KMeansCommand::predict_rows(const Context& ctx, const TableView& rows, KMeans& found) const {
   found.labels = predict(ctx, found, rows);
   found.inertia = -score(ctx, found, rows);
@@ -234,7 +234,7 @@ void KMeansCommand::predict_rows(const Context& ctx, const TableView& rows, KMea
   found.plan = plan_kmeans(ctx, rows, {.clusters = 1, .metric = found.metric});
 }
 
-/// Names of the columns of the centres; none where the table has none.
+/// Names of the columns of the centers; none where the table has none.
 std::vector<std::string> names_of_columns(const Preparation& preparation, std::int64_t cols) {
   const auto named = [](const Preparation::Column& column) { return !column.name.empty(); };
   std::vector<std::string> names;
@@ -332,7 +332,7 @@ void KMeansCommand::tell_all(const Runtime& runtime, const ClusteredRows& cluste
   }
   const std::string how = model.empty()
                               ? fmt::format("{} iterations, stopped by {}", found.iterations, name_of(found.stopped))
-                              : "by the centres of " + model;
+                              : "by the centers of " + model;
   tell(runtime, common,
        fmt::format("{} rows in {} clusters, inertia {:.6g}, {}, {} ({}){}", format_count(rows), found.clusters,
                    found.inertia, how, format_duration(seconds), ran_as(found.plan), silhouette));
@@ -387,7 +387,7 @@ std::string KMeansCommand::page(const Context& ctx, const Table& rows, const KMe
                    {"Stopped by", std::string(name_of(found.stopped))}};
     if (!scan.empty()) content.how.emplace_back("Numbers of clusters", scan);
   } else {
-    content.how = {{"Centres of", model}};
+    content.how = {{"Centers of", model}};
   }
   if (!weights.empty()) content.how.emplace_back("Weights", weights);
   content.columns = names;
@@ -545,7 +545,7 @@ Command add_kmeans(const Parser& root) {
          "Empty clusters take the farthest rows, or keep their centers; auto: farthest, or keep with --stop classical")
       .group(group);
   app.add_option("--weights", command->weights,
-                 "File with one weight per row; rows of weight 0 are labelled but do not count")
+                 "File with one weight per row; rows of weight 0 are labeled but do not count")
       .type_name("FILE")
       .group(group);
   const std::string labels = "Labels";

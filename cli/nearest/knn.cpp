@@ -31,33 +31,17 @@ struct KnnCommand : NeighborsCommand {
 
 void KnnCommand::run_part(const Runtime& runtime, std::chrono::steady_clock::time_point start) const {
   const Shard shard(*this);
-  const auto planned = [&](const Context& ctx, const TableView& all, const TableView& others,
-                           const std::vector<std::uint64_t>& filter) {
-    const TableView& asked = queries.empty() ? all : others;
-    return plan_knn_part(ctx, shard.rows_of(all), asked, knn_options(search, k, filter), shard.place(all, asked));
-  };
-  const ReadOptions reading = this->reading();
-  PlannedInputs inputs(runtime, common);
-  const TableView shape = inputs.add_table(table, reading);
-  const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
-  inputs.add(missing.fill_bytes(runtime.ctx, shape, shape_asked));
-  const Context ctx =
-      inputs.fit("knn", [&](const Context& rest) { return planned(rest, shape, shape_asked, {}).memory; });
-  const NeighborTables tables = read(runtime);
-  const TableView& all = tables.rows.view;
-  const TableView& asked = queries.empty() ? all : tables.asked.view;
-  const auto filter = shard.filter_of(read_filter(runtime.ctx, search.filter, all.rows()), all.rows());
-  if (common.explain) {
-    Plan plan = planned(ctx, all, asked, filter);
-    plan.memory = inputs.total(plan.memory);
-    return print_plan(common, plan);
-  }
-  const NeighborPart part =
-      knn_part(ctx, shard.rows_of(all), asked, knn_options(search, k, filter), shard.place(all, asked));
-  OutputFiles together;
-  write_part(runtime.ctx, output, part);
-  together.commit();
-  shard.tell(runtime, part, std::ssize(part.ids), start);
+  shard.run(
+      runtime, start, "knn",
+      [&](const Context& ctx, const ShardSearch& part) {
+        return plan_knn_part(ctx, part.rows, part.queries, knn_options(search, k, part.filter), part.place);
+      },
+      [&](const Context& ctx, const ShardSearch& part) {
+        NeighborPart found = knn_part(ctx, part.rows, part.queries, knn_options(search, k, part.filter), part.place);
+        write_part(runtime.ctx, output, found);
+        const std::int64_t neighbors = std::ssize(found.ids);
+        return WrittenPart{std::move(found), neighbors};
+      });
 }
 
 void KnnCommand::run() const {

@@ -92,44 +92,25 @@ void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const 
 
 void RadiusCommand::run_part(const Runtime& runtime, Clock::time_point start) const {
   const Shard shard(*this);
-  const auto planned = [&](const Context& ctx, const TableView& all, const TableView& others,
-                           const std::vector<std::uint64_t>& filter) {
-    const TableView& asked = queries.empty() ? all : others;
-    const RadiusOptions options = radius_options(search, radius, filter);
-    const PartOptions place = shard.place(all, asked);
-    return count_only ? plan_radius_part(ctx, shard.rows_of(all), asked, options, place)
-                      : plan_radius_part_file(ctx, shard.rows_of(all), asked, options, place);
-  };
-  const ReadOptions reading = this->reading();
-  PlannedInputs inputs(runtime, common);
-  const TableView shape = inputs.add_table(table, reading);
-  const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
-  inputs.add(missing.fill_bytes(runtime.ctx, shape, shape_asked));
-  const Context ctx =
-      inputs.fit("radius", [&](const Context& rest) { return planned(rest, shape, shape_asked, {}).memory; });
-  const NeighborTables tables = read(runtime);
-  const TableView& all = tables.rows.view;
-  const TableView& asked = queries.empty() ? all : tables.asked.view;
-  const auto filter = shard.filter_of(read_filter(runtime.ctx, search.filter, all.rows()), all.rows());
-  if (common.explain) {
-    Plan shown = planned(ctx, all, asked, filter);
-    shown.memory = inputs.total(shown.memory);
-    return print_plan(common, shown);
-  }
-  const RadiusOptions options = radius_options(search, radius, filter);
-  const PartOptions place = shard.place(all, asked);
-  OutputFiles together;
-  NeighborPart part;
-  std::int64_t neighbors = 0;
-  if (count_only) {
-    part = count_part(ctx, shard.rows_of(all), asked, options, place);
-    neighbors = std::accumulate(part.counts.begin(), part.counts.end(), std::int64_t{0});
-    write_part(runtime.ctx, output, part);
-  } else {
-    part = radius_part_file(ctx, shard.rows_of(all), asked, options, place, output, &neighbors);
-  }
-  together.commit();
-  shard.tell(runtime, part, neighbors, start);
+  shard.run(
+      runtime, start, "radius",
+      [&](const Context& ctx, const ShardSearch& part) {
+        const RadiusOptions options = radius_options(search, radius, part.filter);
+        return count_only ? plan_radius_part(ctx, part.rows, part.queries, options, part.place)
+                          : plan_radius_part_file(ctx, part.rows, part.queries, options, part.place);
+      },
+      [&](const Context& ctx, const ShardSearch& part) {
+        const RadiusOptions options = radius_options(search, radius, part.filter);
+        WrittenPart found;
+        if (count_only) {
+          found.part = count_part(ctx, part.rows, part.queries, options, part.place);
+          found.neighbors = std::accumulate(found.part.counts.begin(), found.part.counts.end(), std::int64_t{0});
+          write_part(runtime.ctx, output, found.part);
+        } else {
+          found.part = radius_part_file(ctx, part.rows, part.queries, options, part.place, output, &found.neighbors);
+        }
+        return found;
+      });
 }
 
 void RadiusCommand::run() const {

@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/input.hpp"
 #include "base/output.hpp"
+#include "base/planned_inputs.hpp"
 #include "io/shown.hpp"
 
 namespace vicinal::cli {
@@ -60,12 +62,14 @@ std::int64_t Shard::end_in(std::int64_t rows) const {
   return end;
 }
 
-TableView Shard::rows_of(const TableView& table) const {
-  return table.slice(begin_, end_in(table.rows()));
-}
-
-PartOptions Shard::place(const TableView& table, const TableView& queries) const {
-  return {begin_, 0, command_.queries.empty(), table.rows(), queries.rows()};
+ShardSearch Shard::search_of(const TableView& table, const TableView& queries,
+                             const std::vector<std::uint64_t>& filter) const {
+  const bool self = command_.queries.empty();
+  const TableView& asked = self ? table : queries;
+  return {table.slice(begin_, end_in(table.rows())),
+          asked,
+          filter_of(filter, table.rows()),
+          {begin_, 0, self, table.rows(), asked.rows()}};
 }
 
 std::vector<std::uint64_t> Shard::filter_of(const std::vector<std::uint64_t>& words, std::int64_t rows) const {
@@ -80,14 +84,38 @@ std::vector<std::uint64_t> Shard::filter_of(const std::vector<std::uint64_t>& wo
   return here;
 }
 
-void Shard::tell(const Runtime& runtime, const NeighborPart& part, std::int64_t neighbors,
-                 std::chrono::steady_clock::time_point start) const {
+void Shard::run(const Runtime& runtime, std::chrono::steady_clock::time_point start, std::string_view job,
+                const std::function<Plan(const Context& ctx, const ShardSearch& part)>& plan,
+                const std::function<WrittenPart(const Context& ctx, const ShardSearch& part)>& search) const {
+  const ReadOptions reading = command_.reading();
+  PlannedInputs inputs(runtime, command_.common);
+  const TableView shape = inputs.add_table(command_.table, reading);
+  const TableView shape_asked = command_.queries.empty() ? TableView{} : inputs.add_table(command_.queries, reading);
+  inputs.add(command_.missing.fill_bytes(runtime.ctx, shape, shape_asked));
+  const Context ctx =
+      inputs.fit(job, [&](const Context& rest) { return plan(rest, search_of(shape, shape_asked, {})).memory; });
+  const NeighborTables tables = command_.read(runtime);
+  const ShardSearch part = search_of(tables.rows.view, tables.asked.view,
+                                     read_filter(runtime.ctx, command_.search.filter, tables.rows.view.rows()));
+  if (command_.common.explain) {
+    Plan shown = plan(ctx, part);
+    shown.memory = inputs.total(shown.memory);
+    return print_plan(command_.common, shown);
+  }
+  OutputFiles together;
+  const WrittenPart found = search(ctx, part);
+  together.commit();
+  tell(runtime, found, start);
+}
+
+void Shard::tell(const Runtime& runtime, const WrittenPart& found, std::chrono::steady_clock::time_point start) const {
+  const NeighborPart& part = found.part;
   runtime.progress->clear();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (command_.common.json) {
     Json json = {{"command", part.info.kind == PartKind::knn ? "knn" : "radius"},
                  {"part", part_json(part.info)},
-                 {"neighbors", neighbors},
+                 {"neighbors", found.neighbors},
                  {"seconds", seconds},
                  {"plan", to_json(part.plan)},
                  {"stats", to_json(part.stats)},
@@ -95,7 +123,7 @@ void Shard::tell(const Runtime& runtime, const NeighborPart& part, std::int64_t 
     return print_result(std::move(json));
   }
   cli::tell(runtime, command_.common,
-            fmt::format("{} neighbors of {} rows among rows {} by {} in {} ({})", format_count(neighbors),
+            fmt::format("{} neighbors of {} rows among rows {} by {} in {} ({})", format_count(found.neighbors),
                         format_count(part.info.queries),
                         range_text(part.info.place.first_id, part.info.rows, part.info.place.total_rows),
                         name_of(part.info.metric), format_duration(seconds), ran_as(part.plan)));

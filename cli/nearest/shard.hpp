@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nearest/neighbors_output.hpp"
@@ -12,23 +14,38 @@
 
 namespace vicinal::cli {
 
+/// Of a search in a shard.
+struct ShardSearch {
+  TableView rows;  ///< of the shard
+  TableView queries;
+  std::vector<std::uint64_t> filter;  ///< the bits of the shard's rows; empty: all
+  PartOptions place;
+};
+
+/// What a search found, and wrote.
+struct WrittenPart {
+  NeighborPart part;
+  std::int64_t neighbors = 0;
+};
+
 class Shard {
  public:
   /// --rows BEGIN:END, of which either may be left out. Refuses other texts, and options that a part cannot follow.
   explicit Shard(const NeighborsCommand& command);
 
-  /// The shard's rows. Throws `invalid_argument` where TABLE does not have them.
-  [[nodiscard]] TableView rows_of(const TableView& table) const;
-  /// Which part of the search of these tables.
-  [[nodiscard]] PartOptions place(const TableView& table, const TableView& queries) const;
-  /// The bits of a filter of all rows that are the shard's.
-  [[nodiscard]] std::vector<std::uint64_t> filter_of(const std::vector<std::uint64_t>& words, std::int64_t rows) const;
-  /// Says what was found and written.
-  void tell(const Runtime& runtime, const NeighborPart& part, std::int64_t neighbors,
-            std::chrono::steady_clock::time_point start) const;
+  /// Plans the search, reads the tables, has `search` write the part, and says what was found; with --explain prints
+  /// the plan instead. The plan is made twice: of tables of which only the shape is known, and of those that were read.
+  /// Throws `invalid_argument` where TABLE does not have the shard's rows.
+  void run(const Runtime& runtime, std::chrono::steady_clock::time_point start, std::string_view job,
+           const std::function<Plan(const Context& ctx, const ShardSearch& part)>& plan,
+           const std::function<WrittenPart(const Context& ctx, const ShardSearch& part)>& search) const;
 
  private:
   [[nodiscard]] std::int64_t end_in(std::int64_t rows) const;
+  [[nodiscard]] ShardSearch search_of(const TableView& table, const TableView& queries,
+                                      const std::vector<std::uint64_t>& filter) const;
+  [[nodiscard]] std::vector<std::uint64_t> filter_of(const std::vector<std::uint64_t>& words, std::int64_t rows) const;
+  void tell(const Runtime& runtime, const WrittenPart& found, std::chrono::steady_clock::time_point start) const;
 
   const NeighborsCommand& command_;
   std::int64_t begin_ = 0;

@@ -72,7 +72,7 @@ std::string told(const Advice& advice, const Match& match) {
   std::string text;
   if (advice.unchanged) {
     text = fmt::format(
-        "{} of {} one-to-one groups are 'modified', as where maps were generalised differently: nine of ten have an "
+        "{} of {} one-to-one groups are 'modified', as where maps were generalized differently: nine of ten have an "
         "IoU "
         "of at least {:.2g}, and --unchanged {:.2g} counts these as unchanged",
         format_count(modified), format_count(all), *advice.unchanged, *advice.unchanged);

@@ -1,5 +1,5 @@
 // What `vicinal match` tells of maps for which its limits do not suit: layers that lie on themselves, and maps that
-// were generalised differently, with the limits that their own numbers suggest.
+// were generalized differently, with the limits that their own numbers suggest.
 #pragma once
 
 #include <optional>

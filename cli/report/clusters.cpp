@@ -1,5 +1,5 @@
 // See clusters.hpp. Order of the page: the answer, what was run, the scan where there was one, where the clusters lie
-// and how well rows fit them, each cluster in numbers, the way the inertia took, and the centres.
+// and how well rows fit them, each cluster in numbers, the way the inertia took, and the centers.
 #include "report/clusters.hpp"
 
 #include <fmt/core.h>
@@ -63,7 +63,7 @@ std::string scan_section(const Scan& scan) {
          silhouette +
          "</section>\n<section><h2>What more clusters bring</h2><p class=\"note\">Inertia, the sum of squared "
          "distances "
-         "to the centres, falls with every cluster; look for the bend.</p>\n" +
+         "to the centers, falls with every cluster; look for the bend.</p>\n" +
          curve_svg(inertias, "Inertia by number of clusters", "clusters", scan.best) + "</section>\n</div>\n";
 }
 
@@ -104,22 +104,13 @@ std::string projection_svg(const ClustersReport& report, const Projection& proje
     if (numbered) shapes += svg_text(x(centre), y(centre) + 4, "middle", "strong", fmt::format("{}", c));
     shapes += "</g>";
   }
-  return svg(kWidth, height, "Rows and centres on two principal components", shapes);
+  return svg(kWidth, height, "Rows and centers on two principal components", shapes);
 }
 
 std::string projection_section(const Context& ctx, const ClustersReport& report) {
   const Projection projection = project(ctx, *report.sample, report.found->centres);
-  const std::string what =
-      report.sample->size() < report.table->rows()
-          ? fmt::format("{} of {} rows", count_text(report.sample->size()), count_text(report.table->rows()))
-          : "All rows";
-  const std::string where =
-      report.table->cols() == 1
-          ? std::string("along their one column")
-          : fmt::format("on the two principal components, which have {:.0f}\u202f% and {:.0f}\u202f% of the variance",
-                        100 * projection.share[0], 100 * projection.share[1]);
-  return fmt::format("<section><h2>Where the clusters lie</h2><p class=\"note\">{} and the centres {}.</p>\n", what,
-                     where) +
+  return fmt::format("<section><h2>Where the clusters lie</h2><p class=\"note\">{} and the centers {}.</p>\n",
+                     sampled_text(*report.sample, *report.table), projected_text(projection, *report.table)) +
          projection_svg(report, projection) + "</section>\n";
 }
 
@@ -241,12 +232,12 @@ std::string history_section(const KMeans& found) {
   }
   const std::string curve = curve_svg(points, "Inertia by iteration", "iteration");
   if (curve.empty()) return "";
-  return "<section><h2>The way there</h2><p class=\"note\">Inertia of each iteration's labels to the centres that gave "
+  return "<section><h2>The way there</h2><p class=\"note\">Inertia of each iteration's labels to the centers that gave "
          "them.</p>\n" +
          curve + "</section>\n";
 }
 
-/// The columns in which the centres differ most, by the range of their values, in the order of the table.
+/// The columns in which the centers differ most, by the range of their values, in the order of the table.
 std::vector<std::int64_t> telling_columns(const KMeans& found) {
   std::vector<std::pair<double, std::int64_t>> ranges;
   for (std::int64_t j = 0; j < found.cols; ++j) {
@@ -271,7 +262,7 @@ std::vector<std::int64_t> telling_columns(const KMeans& found) {
 std::string centres_section(const ClustersReport& report) {
   const KMeans& found = *report.found;
   const std::vector<std::int64_t> columns = telling_columns(found);
-  std::string text = "<section><h2>The centres</h2><p class=\"note\">";
+  std::string text = "<section><h2>The centers</h2><p class=\"note\">";
   text += static_cast<std::int64_t>(columns.size()) < found.cols
               ? fmt::format("The {} of {} columns in which they differ most.", columns.size(), count_text(found.cols))
               : std::string("The mean of each cluster's rows, column by column.");
@@ -322,7 +313,7 @@ std::string render(const Context& ctx, const ClustersReport& report) {
   if (report.scores) body += agreement_section(*report.scores);
   body += centres_section(report);
   body += footer(
-      "Every row has the label that float64 gives it, ties to the smaller cluster; centres are means of exact sums.");
+      "Every row has the label that float64 gives it, ties to the smaller cluster; centers are means of exact sums.");
   return page("Clusters of " + std::filesystem::path(report.file).filename().string(), body);
 }
 

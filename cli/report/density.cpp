@@ -58,17 +58,8 @@ std::string map_section(const Context& ctx, const DensityReport& report) {
     const std::int64_t label = report.labels[static_cast<std::size_t>(sample.ids[i])];
     dots.push_back({projection.rows[i].x, projection.rows[i].y, label < 0 ? 0.0 : 1.0, color_of(label)});
   }
-  const std::string what =
-      sample.size() < report.table->rows()
-          ? fmt::format("{} of {} rows", count_text(sample.size()), count_text(report.table->rows()))
-          : "All rows";
-  const std::string where =
-      report.table->cols() == 1
-          ? std::string("along their one column")
-          : fmt::format("on the two principal components, which have {:.0f}\u202f% and {:.0f}\u202f% of the variance",
-                        100 * projection.share[0], 100 * projection.share[1]);
-  return fmt::format("<section><h2>Where the clusters lie</h2><p class=\"note\">{} {}. Noise is gray.</p>\n", what,
-                     where) +
+  return fmt::format("<section><h2>Where the clusters lie</h2><p class=\"note\">{} {}. Noise is gray.</p>\n",
+                     sampled_text(sample, *report.table), projected_text(projection, *report.table)) +
          scatter_svg(std::move(dots), "Rows on two principal components, by cluster") + "</section>\n";
 }
 

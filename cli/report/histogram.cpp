@@ -15,7 +15,7 @@
 namespace vicinal::cli::report {
 namespace {
 
-constexpr ChartFrame kFrame = {480, 320, 30, 46, 58, 14};
+constexpr ChartFrame kHistogramFrame = {480, 320, 30, 46, 58, 14};
 constexpr std::size_t kBars = 40;
 constexpr double kMaxWholeBars = 60;
 constexpr double kWideRange = 30;
@@ -136,9 +136,9 @@ std::string value_ticks(const Bars& bars) {
   for (const double value : values) {
     const std::string text = tick_text(bars, value);
     const double half = 3.4 * static_cast<double>(character_count(text));
-    const double x = std::clamp(kFrame.across(bars.tick_place(value)), half, kFrame.width - half);
+    const double x = std::clamp(kHistogramFrame.across(bars.tick_place(value)), half, kHistogramFrame.width - half);
     if (x - half < free) continue;
-    shapes += kFrame.tick(x, text);
+    shapes += kHistogramFrame.tick(x, text);
     free = x + half + 14;
   }
   return shapes;
@@ -174,24 +174,24 @@ Histogram histogram(std::span<const double> values, double threshold, const std:
   }
   // Heights are logarithmic: of a million rows with one score the few with another are what is looked for.
   const auto tallest = static_cast<double>(*std::max_element(rows.begin(), rows.end()));
-  const double width = kFrame.plot_width();
-  const double height = kFrame.plot_height();
+  const double width = kHistogramFrame.plot_width();
+  const double height = kHistogramFrame.plot_height();
   const auto tall = [&](std::int64_t count) {
     return height * std::log10(1 + static_cast<double>(count)) / std::log10(1 + tallest);
   };
-  std::string shapes = svg_rect(kFrame.left, kFrame.base(), width, 1, "line");
+  std::string shapes = svg_rect(kHistogramFrame.left, kHistogramFrame.base(), width, 1, "line");
   int power = 0;
   for (std::int64_t count = 1; static_cast<double>(count) <= tallest; count *= 10, ++power) {
     const std::string name = power < 6 ? count_text(count) : fmt::format("1e{}", power);
-    shapes += kFrame.level(kFrame.base() - tall(count), name, 6);
+    shapes += kHistogramFrame.level(kHistogramFrame.base() - tall(count), name, 6);
   }
   const auto bar = [&](std::size_t b, std::int64_t count, const char* style) {
     if (count == 0) return std::string();
-    const double from = kFrame.across(bars.place(bars.edges[b]));
-    const double to = kFrame.across(bars.place(bars.edges[b + 1]));
+    const double from = kHistogramFrame.across(bars.place(bars.edges[b]));
+    const double to = kHistogramFrame.across(bars.place(bars.edges[b + 1]));
     const double wide = std::clamp(to - from - 1, 1.0, kWidestBar);
     return fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" class=\"{}\"/>",
-                       (from + to - wide) / 2, kFrame.base() - tall(count), wide, tall(count), style);
+                       (from + to - wide) / 2, kHistogramFrame.base() - tall(count), wide, tall(count), style);
   };
   for (std::size_t b = 0; b < bars.count(); ++b) {
     if (rows[b] == 0) continue;
@@ -199,16 +199,16 @@ Histogram histogram(std::span<const double> values, double threshold, const std:
                           rows[b] == 1 ? "" : "s", bar(b, rows[b], "good"), bar(b, outliers[b], "bad"));
   }
   shapes += value_ticks(bars);
-  shapes += kFrame.name_below(below + (found.logarithmic ? ", on a logarithmic axis" : ""));
+  shapes += kHistogramFrame.name_below(below + (found.logarithmic ? ", on a logarithmic axis" : ""));
   if (std::isfinite(threshold) && threshold >= bars.edges.front() && threshold <= bars.edges.back()) {
-    const double x = kFrame.across(bars.place(threshold));
+    const double x = kHistogramFrame.across(bars.place(threshold));
     const std::string text = "threshold " + number_text(threshold, 3);
     const double half = 3.6 * static_cast<double>(character_count(text));
-    shapes += kFrame.upright(x, 8);
-    shapes +=
-        svg_text(std::clamp(x, kFrame.left + half, kFrame.width - half - 2), kFrame.top - 14, "middle", "strong", text);
+    shapes += kHistogramFrame.upright(x, 8);
+    shapes += svg_text(std::clamp(x, kHistogramFrame.left + half, kHistogramFrame.width - half - 2),
+                       kHistogramFrame.top - 14, "middle", "strong", text);
   }
-  found.svg = report::svg(kFrame.width, kFrame.height, label, shapes);
+  found.svg = report::svg(kHistogramFrame.width, kHistogramFrame.height, label, shapes);
   return found;
 }
 

@@ -24,7 +24,7 @@ namespace vicinal::cli::report {
 namespace {
 
 constexpr double kAcross = 8000;
-constexpr double kEdge = 40;
+constexpr double kMapMargin = 40;
 constexpr std::int64_t kFeaturesNamed = 20000;  // with more, shapes of a kind are one path
 constexpr std::size_t kPairsDrawn = 12;
 constexpr std::size_t kMostListed = 10000;
@@ -148,9 +148,9 @@ std::string map_section(const MatchedFiles& files, const MapLayout& layout) {
       "all.</p>\n";
   text += fmt::format(
       "<div class=\"view\" tabindex=\"0\" role=\"group\" aria-label=\"Map: plus and minus zoom, arrows move, 0 shows "
-      "all\"><svg viewBox=\"{:.0f} {:.0f} {:.0f} {:.0f}\" role=\"img\" aria-label=\"Both maps, coloured by change\" "
+      "all\"><svg viewBox=\"{:.0f} {:.0f} {:.0f} {:.0f}\" role=\"img\" aria-label=\"Both maps, colored by change\" "
       "fill-rule=\"evenodd\">\n{}</svg><div class=\"tip\" hidden></div></div></section>\n",
-      -kEdge, -kEdge, layout.width() + 2 * kEdge, layout.height() + 2 * kEdge, shapes);
+      -kMapMargin, -kMapMargin, layout.width() + 2 * kMapMargin, layout.height() + 2 * kMapMargin, shapes);
   return text;
 }
 

@@ -1,4 +1,4 @@
-// The report of `vicinal match`: one page with both maps coloured by what became of their features, counts, and the
+// The report of `vicinal match`: one page with both maps colored by what became of their features, counts, and the
 // doubtful pairs enlarged.
 #pragma once
 

@@ -53,7 +53,7 @@ std::string png_data_uri(std::span<const std::uint8_t> gray, std::int64_t width,
   std::string header;
   append_u32(header, static_cast<std::uint32_t>(width));
   append_u32(header, static_cast<std::uint32_t>(height));
-  header += std::string("\x08\x00\x00\x00\x00", 5);  // 8 bits, greyscale, deflate, adaptive filters, not interlaced
+  header += std::string("\x08\x00\x00\x00\x00", 5);  // 8 bits, grayscale, deflate, adaptive filters, not interlaced
   std::string rows;
   for (std::int64_t y = 0; y < height; ++y) {
     rows += '\0';  // no filter

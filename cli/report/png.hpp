@@ -1,4 +1,4 @@
-// A small greyscale picture as a data URI, so that a page needs no second file.
+// A small grayscale picture as a data URI, so that a page needs no second file.
 #pragma once
 
 #include <cstdint>

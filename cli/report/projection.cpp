@@ -1,8 +1,11 @@
 // See projection.hpp.
 #include "report/projection.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
+#include "report/html.hpp"
 #include "vicinal/pca.hpp"
 
 namespace vicinal::cli::report {
@@ -42,6 +45,17 @@ Projection project(const Context& ctx, const TableSample& sample, std::span<cons
   projection.centres = points_of(ctx, model, centres);
   std::copy(model.explained_variance_ratio.begin(), model.explained_variance_ratio.end(), projection.share);
   return projection;
+}
+
+std::string sampled_text(const TableSample& sample, const TableView& table) {
+  if (sample.size() == table.rows()) return "All rows";
+  return fmt::format("{} of {} rows", count_text(sample.size()), count_text(table.rows()));
+}
+
+std::string projected_text(const Projection& projection, const TableView& table) {
+  if (table.cols() == 1) return "along their one column";
+  return fmt::format("on the two principal components, which have {:.0f}\u202f% and {:.0f}\u202f% of the variance",
+                     100 * projection.share[0], 100 * projection.share[1]);
 }
 
 std::uint64_t projection_bytes(const TableView& table) {

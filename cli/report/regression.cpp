@@ -64,7 +64,7 @@ std::string facts(const RegressionReport& report) {
 }
 
 /// Predicted over true values, with the line on which they are equal; one scale for both.
-std::string scatter_svg(const RegressionReport& report, std::size_t output) {
+std::string predictions_svg(const RegressionReport& report, std::size_t output) {
   constexpr double kSide = 400;
   constexpr ChartFrame kFrame = {84 + kSide + 14, 10 + kSide + 46, 10, 46, 84, 14};
   constexpr double kLeft = kFrame.left;
@@ -125,7 +125,7 @@ std::string target_sections(const RegressionReport& report, std::size_t output) 
              "<div class=\"pair\">\n<section><h2>{}</h2><p class=\"note\">Each dot is a row; on the dashed line the "
              "answer is right.</p>\n",
              name) +
-         scatter_svg(report, output) +
+         predictions_svg(report, output) +
          "</section>\n<section><h2>How large the errors are</h2><p class=\"note\">Rows by the size of their "
          "error.</p>\n" +
          histogram(values, kNone, "Rows by the size of their error", "size of the error").svg + "</section>\n</div>\n";

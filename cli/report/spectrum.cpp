@@ -13,7 +13,7 @@
 namespace vicinal::cli::report {
 namespace {
 
-constexpr ChartFrame kFrame = {480, 320, 26, 44, 62, 16};
+constexpr ChartFrame kSpectrumFrame = {480, 320, 26, 44, 62, 16};
 constexpr std::size_t kMaxNamed = 8;
 constexpr int kMaxTicks = 7;
 
@@ -32,25 +32,25 @@ std::string spectrum_svg(const LlePiece& piece) {
   if (!(most > 0)) return "<p class=\"note\">All of them are 0.</p>\n";
   const int low = static_cast<int>(std::floor(std::log10(least))) - 1;
   const int high = std::max(low + 2, static_cast<int>(std::ceil(std::log10(most))));
-  const auto down = [&](double log) { return kFrame.down((high - log) / (high - low)); };
+  const auto down = [&](double log) { return kSpectrumFrame.down((high - log) / (high - low)); };
   std::string shapes;
   const int step = (high - low + kMaxTicks - 1) / kMaxTicks;
   for (int decade = low; decade <= high; decade += step) {
-    shapes += kFrame.level(down(decade), fmt::format("1e{}", decade));
+    shapes += kSpectrumFrame.level(down(decade), fmt::format("1e{}", decade));
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     const bool next = i + 1 == values.size();
-    const double x = kFrame.across((static_cast<double>(i) + 0.5) / static_cast<double>(values.size()));
+    const double x = kSpectrumFrame.across((static_cast<double>(i) + 0.5) / static_cast<double>(values.size()));
     const double y = values[i] > 0 ? down(std::log10(values[i])) : down(low);
     const char* const style = next ? "soft" : "good";
     shapes += svg_rect(x - 1, y, 2, down(low) - y, style);
     shapes += chart_dot(x, y, 5, style);
     if (values.size() > kMaxNamed) continue;
     shapes += svg_text(x, y - 12, "middle", next ? "soft" : "strong", fmt::format("{:.2e}", values[i]));
-    shapes += kFrame.tick(x, next ? "next" : fmt::format("{}", i));
+    shapes += kSpectrumFrame.tick(x, next ? "next" : fmt::format("{}", i));
   }
-  shapes += kFrame.name_below("column");
-  return svg(kFrame.width, kFrame.height, "Eigenvalues of the columns, and the next one", shapes);
+  shapes += kSpectrumFrame.name_below("column");
+  return svg(kSpectrumFrame.width, kSpectrumFrame.height, "Eigenvalues of the columns, and the next one", shapes);
 }
 
 }  // namespace vicinal::cli::report

@@ -13,7 +13,7 @@
 
 namespace vicinal {
 
-/// How the first centres are chosen.
+/// How the first centers are chosen.
 enum class KMeansInit : std::uint8_t {
   plus_plus,  ///< "k-means++", greedy: rows are drawn by weight times squared distance; the best of 2 + floor(ln k)
               ///< draws
@@ -25,7 +25,7 @@ enum class KMeansInit : std::uint8_t {
 
 /// When iterations end.
 enum class KMeansRule : std::uint8_t {
-  settled,   ///< no label changed, the centres moved by at most `tolerance`, or at most `changed_share` of the
+  settled,   ///< no label changed, the centers moved by at most `tolerance`, or at most `changed_share` of the
              ///< labels changed
   classical  ///< the parallel k-means tools' rule: see KMeansOptions
 };
@@ -48,21 +48,21 @@ struct KMeansOptions {
   TableView centres = {};             ///< [clusters, d] on the host, for KMeansInit::given
   Metric metric = Metric::euclidean;  ///< or cosine: spherical k-means, see `kmeans`
   /// [n] finite and at least 0; empty: all 1. Rows of weight 0 do not count; they get the label of the nearest
-  /// returned centre.
+  /// returned center.
   std::span<const double> weights = {};
   std::int64_t runs = 1;  ///< number of runs, each with other draws; the smallest inertia wins, then the earlier run
   std::uint64_t seed = 0;
   std::int64_t max_iterations = 300;
-  double tolerance = 1e-4;   ///< stop if the sum of the centres' squared shifts is at most this times the mean variance
+  double tolerance = 1e-4;   ///< stop if the sum of the centers' squared shifts is at most this times the mean variance
   double changed_share = 0;  ///< stop if at most this fraction of the labels changed; 0: this test is off
   /// `classical`: stop if at most `changed_share` of the labels changed (the tools use 0.001) or after
   /// `max_iterations` (the tools use 501), but not because of the shift. The labels are those of the last
-  /// assignment; the centres are the means computed after it.
+  /// assignment; the centers are the means computed after it.
   KMeansRule rule = KMeansRule::settled;
   EmptyClusters empty = EmptyClusters::farthest;
-  /// Rows of a mini-batch; 0: iterations over all rows. Each iteration draws new rows, and centres move in
+  /// Rows of a mini-batch; 0: iterations over all rows. Each iteration draws new rows, and centers move in
   /// proportion to the weight of these rows relative to all earlier rows. It ends if the smoothed inertia has not
-  /// improved for 10 iterations; `tolerance` and `changed_share` are not used. All rows are labelled at the end.
+  /// improved for 10 iterations; `tolerance` and `changed_share` are not used. All rows are labeled at the end.
   /// Needs KMeansRule::settled.
   std::int64_t batch_size = 0;
   bool history = false;  ///< return the inertia of each iteration, at the cost of one more pass over the data for each
@@ -84,11 +84,11 @@ struct KMeans {
   std::vector<double> centres;       ///< [clusters, cols]
   std::vector<std::int32_t> labels;  ///< [n]
   std::vector<std::int64_t> sizes;   ///< [clusters] rows with that label
-  double inertia = 0;  ///< sum over the rows of weight times squared (or cosine) distance to the centre of the label
+  double inertia = 0;  ///< sum over the rows of weight times squared (or cosine) distance to the center of the label
   std::int64_t iterations = 0;  ///< iterations of the winning run
   KMeansStop stopped = KMeansStop::labels;
   std::vector<double>
-      history;  ///< inertia of each iteration: of its rows and labels, to the centres that determined these labels
+      history;  ///< inertia of each iteration: of its rows and labels, to the centers that determined these labels
   Plan plan;
   KMeansStats stats;
 };
@@ -119,7 +119,7 @@ VICINAL_API std::vector<std::int32_t> predict(const Context& ctx, const KMeans& 
 /// Distances [m, clusters] of each row of a table [m, d] to every center, by the model's metric. O(m k d) time, O(m k)
 /// memory. Throws as `predict`.
 VICINAL_API std::vector<double> transform(const Context& ctx, const KMeans& model, const TableView& table);
-/// The distance of each row of a table [m, d] to the centre of its label, by the model's metric: [m]. `labels` [m],
+/// The distance of each row of a table [m, d] to the center of its label, by the model's metric: [m]. `labels` [m],
 /// such as `model.labels` or those of `predict`, are in [0, clusters). O(m d) time, O(m) memory in addition to a copy
 /// of the rows if the metric is cosine. Throws as `predict`, and `invalid_argument` for labels that are not as many as
 /// the rows or are not clusters.

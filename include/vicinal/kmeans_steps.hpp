@@ -14,7 +14,7 @@ namespace vicinal {
 
 struct KMeansStepsOptions {
   std::int64_t clusters = 8;             ///< at least 1, below 2^24; more than there are rows is no error
-  Metric metric = Metric::euclidean;     ///< or cosine: rows, centres and means are brought to length one
+  Metric metric = Metric::euclidean;     ///< or cosine: rows, centers and means are brought to length one
   std::span<const double> weights = {};  ///< [n] finite and at least 0, not all 0; empty: 1 each; copied
 };
 
@@ -28,7 +28,7 @@ struct KMeansAssigned {
 /// clusters take and when to stop:
 ///
 ///   KMeansSteps steps(ctx, table, {.clusters = 8});
-///   steps.start(centres);
+///   steps.start(centers);
 ///   while (steps.assign().changed > 0) steps.means();
 ///
 /// Rows of weight 0 get labels and keys, and count for nothing else: not for sizes, means, inertia or `changed`.
@@ -47,26 +47,26 @@ class VICINAL_API KMeansSteps {
   /// cosine also rows of zeros), and `over_memory` before work begins. O(n d).
   KMeansSteps(const Context& ctx, const TableView& table, const KMeansStepsOptions& options = {});
 
-  /// Takes first centres [clusters, d] in host memory, which are copied, and forgets all labels. Throws `bad_data` for
+  /// Takes first centers [clusters, d] in host memory, which are copied, and forgets all labels. Throws `bad_data` for
   /// NaN, infinity and values too large. O(k d).
   void start(const TableView& centres);
-  /// Puts other centres in the place of those that there are; labels stay. Throws as `start`. O(k d).
+  /// Puts other centers in the place of those that there are; labels stay. Throws as `start`. O(k d).
   void set_centres(const TableView& centres);
-  /// Gives each row the label of its nearest centre, ties to the smaller one. Needs `start`. O(n k d) at most.
+  /// Gives each row the label of its nearest center, ties to the smaller one. Needs `start`. O(n k d) at most.
   KMeansAssigned assign();
   /// Gives a row of a weight above 0 another label, until the next `assign`. Needs `assign`. O(d).
   void move_row(std::int64_t row, std::int64_t cluster);
-  /// Replaces the centre of each cluster that has rows by their mean; with cosine, one without a direction stays.
-  /// Returns the shift: the sum of squared distances of the old centres to the new ones. Needs `assign`. O(k d).
+  /// Replaces the center of each cluster that has rows by their mean; with cosine, one without a direction stays.
+  /// Returns the shift: the sum of squared distances of the old centers to the new ones. Needs `assign`. O(k d).
   double means();
 
   [[nodiscard]] std::vector<double> centres() const;       ///< [clusters, d]; needs `start`
   [[nodiscard]] std::vector<std::int32_t> labels() const;  ///< [n]; needs `assign`, as do those that follow
   [[nodiscard]] std::vector<std::int64_t> sizes() const;   ///< [clusters] rows of a weight above 0
-  /// [n] the squared distance of each row to the centre of its label, as both are now; with cosine of both at length
+  /// [n] the squared distance of each row to the center of its label, as both are now; with cosine of both at length
   /// one, which is twice the cosine distance. O(n d).
   [[nodiscard]] std::vector<double> keys() const;
-  /// The exact sum of weight times squared (or cosine) distance to the centre of the label, as both are now. O(n d).
+  /// The exact sum of weight times squared (or cosine) distance to the center of the label, as both are now. O(n d).
   [[nodiscard]] double inertia() const;
 
   [[nodiscard]] std::int64_t rows() const noexcept;

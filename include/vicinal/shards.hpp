@@ -25,7 +25,7 @@
 namespace vicinal {
 
 /// `kmeans` of the whole table. `shard` [rows, d] has the rows from `first_row` on, after those of the lower ranks.
-/// Labels [rows] are those of the shard; centres, sizes, inertia, history and iterations are those of the whole table
+/// Labels [rows] are those of the shard; centers, sizes, inertia, history and iterations are those of the whole table
 /// and the same on every rank, as are the counters of `stats`. The plan is the rank's own. Contexts are of the CPU.
 ///
 /// Each rank sends 8 (k (1 + w + d l) + k + 1) bytes an iteration and 8 for each vote: l = 2 or 3 integers for most

@@ -1,5 +1,5 @@
 // spectral_cocluster: divides the members of both sides of a bipartite graph into clusters, by singular vectors of the
-// normalised relation matrix (docs/contract.md, clause 16).
+// normalized relation matrix (docs/contract.md, clause 16).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// kmeans, predict, transform, score, and models of given centres.
+// kmeans, predict, transform, score, and models of given centers.
 #include <cmath>
 #include <utility>
 

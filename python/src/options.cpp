@@ -121,7 +121,7 @@ const Fields<KMeansOptions>& kmeans_fields() {
                                             options.clusters = options.centres.rows();
                                           },
                                           [](const Options&) -> nb::object { return nb::none(); }},
-                                         // Behind the centres, whose number it must then be.
+                                         // Behind the centers, whose number it must then be.
                                          field<&Options::clusters>("clusters"),
                                          field<&Options::metric>("metric"),
                                          field<&Options::weights>("weights"),

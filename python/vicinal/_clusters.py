@@ -23,7 +23,7 @@ class KMeansStats(Record):
 
 
 class KMeans(Saved):
-    """Clusters: centres, and the labels of the rows they were made of. One from a file has no labels; where its columns
+    """Clusters: centers, and the labels of the rows they were made of. One from a file has no labels; where its columns
     were scaled or coded, tables are prepared as they were, and may be a `Table` of `read` or a path."""
 
     _kind = "KMeans"
@@ -47,7 +47,7 @@ class KMeans(Saved):
     def of(
         cls, centres: Any, *, metric: Literal["euclidean", "cosine"] = "euclidean", **options: Unpack[Common]
     ) -> KMeans:
-        """A model of given centres [clusters, d], which are copied."""
+        """A model of given centers [clusters, d], which are copied."""
         return cls._of(_core.kmeans_of(centres, {"metric": metric, **options}))
 
     def predict(self, table: Any, **options: Unpack[Common]) -> Int32Array:
@@ -55,7 +55,7 @@ class KMeans(Saved):
         return _core.kmeans_predict(self, table, dict(options))
 
     def transform(self, table: Any, **options: Unpack[Common]) -> Float64Array:
-        """Distances [m, clusters] of each row to each centre, by the model's metric. O(m k d)."""
+        """Distances [m, clusters] of each row to each center, by the model's metric. O(m k d)."""
         return _core.kmeans_transform(self, table, dict(options))
 
     def score(self, table: Any, *, weights: Any = None, **options: Unpack[Common]) -> float:
@@ -63,7 +63,7 @@ class KMeans(Saved):
         return _core.kmeans_score(self, table, {"weights": weights, **options})
 
     def plot(self, table: Any, axes: Any = None) -> Any:
-        """The rows of a table [n, d] on its first two principal axes, colored by cluster, and the centres, on `axes` of
+        """The rows of a table [n, d] on its first two principal axes, colored by cluster, and the centers, on `axes` of
         matplotlib or new ones, which are returned. Needs matplotlib. Raises InvalidArgument for a model of a file whose
         columns were scaled, coded or filled. O(n d clusters)."""
         return _plots.clusters(self, table, axes)
@@ -115,7 +115,7 @@ class KMeansSteps(Result):
 
     The rows of `table` [n, d] are borrowed and must not change; `weights` [n] are finite and at least 0. Rows of weight
     0 get labels and keys, and count for nothing else: not for `sizes`, `means`, `inertia` or `changed`. `metric` is
-    "euclidean", or "cosine": then rows, centres and means are brought to length one.
+    "euclidean", or "cosine": then rows, centers and means are brought to length one.
 
     One thread at a time; a second one gets InvalidArgument. A session that was interrupted cannot go on. Raises
     InvalidArgument for options outside their domain, BadData naming row and column of NaN, infinity and values whose
@@ -142,16 +142,16 @@ class KMeansSteps(Result):
         super().__init__(_core.kmeans_steps(table, keywords))
 
     def start(self, centres: Any) -> None:
-        """Takes first centres [clusters, d] of host memory, which are copied, and forgets all labels. Raises
+        """Takes first centers [clusters, d] of host memory, which are copied, and forgets all labels. Raises
         InvalidArgument for another shape, BadData for NaN, infinity and values too large. O(k d)."""
         _core.kmeans_steps_centres(self, centres, True)
 
     def set_centres(self, centres: Any) -> None:
-        """Puts other centres in the place of those that there are; labels stay. Raises as `start`. O(k d)."""
+        """Puts other centers in the place of those that there are; labels stay. Raises as `start`. O(k d)."""
         _core.kmeans_steps_centres(self, centres, False)
 
     def assign(self) -> Assigned:
-        """Gives each row the label of its nearest centre, ties to the smaller one. Needs `start`. O(n k d) at most;
+        """Gives each row the label of its nearest center, ties to the smaller one. Needs `start`. O(n k d) at most;
         what bounds decide is not looked at again."""
         return Assigned(*_core.kmeans_steps_assign(self))
 
@@ -160,12 +160,12 @@ class KMeansSteps(Result):
         _core.kmeans_steps_move(self, row, cluster)
 
     def means(self) -> float:
-        """Replaces the centre of each cluster that has rows by their mean, S / W with exact sums. Returns the shift,
-        the sum of squared distances of the old centres to the new ones. Needs `assign`. O(k d)."""
+        """Replaces the center of each cluster that has rows by their mean, S / W with exact sums. Returns the shift,
+        the sum of squared distances of the old centers to the new ones. Needs `assign`. O(k d)."""
         return _core.kmeans_steps_means(self)
 
     def centres(self) -> Float64Array:
-        """The centres as they are: [clusters, d]."""
+        """The centers as they are: [clusters, d]."""
         return _core.kmeans_steps_centres_of(self)
 
     def labels(self) -> Int32Array:
@@ -177,11 +177,11 @@ class KMeansSteps(Result):
         return _core.kmeans_steps_sizes(self)
 
     def keys(self) -> Float64Array:
-        """The squared distance of each row to the centre of its label, as both are now (cosine: of both brought to
+        """The squared distance of each row to the center of its label, as both are now (cosine: of both brought to
         length one, twice the cosine distance): [n]. Needs `assign`. O(n d)."""
         return _core.kmeans_steps_keys(self)
 
     def inertia(self) -> float:
-        """The exact sum of weight times squared (or cosine) distance to the centre of the label, as both are now. Needs
+        """The exact sum of weight times squared (or cosine) distance to the center of the label, as both are now. Needs
         `assign`. O(n d)."""
         return _core.kmeans_steps_inertia(self)

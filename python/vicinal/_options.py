@@ -156,7 +156,7 @@ class LofOptions(_Search, total=False):
 class KMeansOptions(Common, total=False):
     clusters: int
     init: Literal["k-means++", "k-means||", "random", "first-k"]
-    centres: Any  #: [clusters, d] first centres, instead of `clusters` and `init`
+    centres: Any  #: [clusters, d] first centers, instead of `clusters` and `init`
     metric: Literal["euclidean", "cosine"]
     weights: Any  #: [n]
     runs: int

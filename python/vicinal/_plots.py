@@ -66,16 +66,16 @@ def scores(lof: Lof, axes: Any = None) -> Any:
 
 
 def clusters(model: KMeans, table: Any, axes: Any = None) -> Any:
-    """The rows of a table on its first two principal axes, colored by cluster, and the centres."""
+    """The rows of a table on its first two principal axes, colored by cluster, and the centers."""
     axes = _axes(axes)
     if hasattr(table, "toarray"):  # of SciPy
         table = table.toarray()
     if model.prepared:
         raise InvalidArgument(
-            "plot: the columns of this model were scaled, coded or filled, so its centres are in other units than the "
+            "plot: the columns of this model were scaled, coded or filled, so its centers are in other units than the "
             "table's; plot a model of numbers that were prepared before"
         )
-    if model.metric == "cosine":  # centres have length one, so rows have, too
+    if model.metric == "cosine":  # centers have length one, so rows have, too
         rows = np.asarray(table, np.float64)
         table = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     found = _core.pca(table, {})
@@ -84,7 +84,7 @@ def clusters(model: KMeans, table: Any, axes: Any = None) -> Any:
     centres = _plane((model.centres - found["mean"]) @ found["axes"].T)
     axes.scatter(points[:, 0], points[:, 1], _MARKER, labels, cmap="tab20")
     ink = axes.xaxis.label.get_color()
-    axes.scatter(centres[:, 0], centres[:, 1], 12 * _MARKER, color=ink, marker="x", label="centres")
+    axes.scatter(centres[:, 0], centres[:, 1], 12 * _MARKER, color=ink, marker="x", label="centers")
     for set_label, share, word in zip((axes.set_xlabel, axes.set_ylabel), found["ratio"], ("first", "second")):
         set_label(f"{word} principal axis ({share:.0%} of the variance)")
     axes.legend()

@@ -35,8 +35,8 @@ struct AssignCounts {
 struct LloydStep {
   std::int64_t changed = 0;  ///< labels; in the first assignment since `start` every one
   std::int64_t empty = 0;    ///< clusters without rows
-  bool moved = false;        ///< the centres are the means
-  double shift = 0;          ///< keys of the centres before and after, added in ascending order of the clusters
+  bool moved = false;        ///< the centers are the means
+  double shift = 0;          ///< keys of the centers before and after, added in ascending order of the clusters
 };
 
 class Seeding;
@@ -48,32 +48,32 @@ struct ClusterPlan {
   bool seeds_on_host = false;  ///< k-means++, as a device has no room for that
 };
 
-/// The rows of a table under assignment to centres that move (contract clause 12): centres, labels, sums of the
+/// The rows of a table under assignment to centers that move (contract clause 12): centers, labels, sums of the
 /// clusters, and whatever a backend keeps between two iterations, wherever it keeps them.
 class Lloyd {
  public:
   virtual ~Lloyd() = default;
-  /// Forgets labels and sums, and takes centres [k, d]: finite and below 2^500, k at most the task's clusters.
+  /// Forgets labels and sums, and takes centers [k, d]: finite and below 2^500, k at most the task's clusters.
   virtual void start(std::span<const double> centres) = 0;
   /// Labels every row.
   virtual LloydStep assign() = 0;
   /// Gives row `row`, which has a label, another one.
   virtual void move(std::int64_t row, std::int32_t cluster) = 0;
-  /// Replaces the centres of clusters that have rows by their means. Returns the shift.
+  /// Replaces the centers of clusters that have rows by their means. Returns the shift.
   virtual double means() = 0;
-  /// Puts other centres in the place of those that there are. Labels and what is counted by them stay; keys are of the
-  /// new centres.
+  /// Puts other centers in the place of those that there are. Labels and what is counted by them stay; keys are of the
+  /// new centers.
   virtual void recentre(std::span<const double> centres) = 0;
   /// `assign`, and `means` unless `wait` and some cluster is empty.
   virtual LloydStep step(bool wait);
   virtual void centres(std::span<double> centres) const = 0;      ///< [k, d]
   virtual void sizes(std::span<std::int64_t> sizes) const = 0;    ///< [k] rows of each
   virtual void labels(std::span<std::int32_t> labels) const = 0;  ///< [n]
-  virtual void keys(std::span<double> keys) = 0;                  ///< [n] of each row and its label's centre
+  virtual void keys(std::span<double> keys) = 0;                  ///< [n] of each row and its label's center
   virtual double inertia() = 0;
   /// Rows of the table, widened: [rows, d].
   virtual void rows(std::span<const std::int64_t> rows, std::span<double> values) const = 0;
-  /// For first centres of the same table; `trials`: the most draws for one of k-means++, or 0 for k-means||. It must
+  /// For first centers of the same table; `trials`: the most draws for one of k-means++, or 0 for k-means||. It must
   /// not outlive what it is made of.
   virtual std::unique_ptr<Seeding> seeding(std::int64_t trials) = 0;
   [[nodiscard]] virtual AssignCounts counts() const = 0;
@@ -100,37 +100,37 @@ class ShardLloyd : public Lloyd {
 class ShardSeeding {
  public:
   virtual ~ShardSeeding() = default;
-  /// k-means++: what each of these rows [m, d], m at most `trials`, would leave as a further centre.
+  /// k-means++: what each of these rows [m, d], m at most `trials`, would leave as a further center.
   virtual void attempt(std::span<const double> rows) = 0;
-  /// Takes the row of an attempt as a centre.
+  /// Takes the row of an attempt as a center.
   virtual void take(std::int64_t attempt) = 0;
-  /// k-means||: takes rows [m, d], at most the task's clusters, as centres, numbered on from those before.
+  /// k-means||: takes rows [m, d], at most the task's clusters, as centers, numbered on from those before.
   virtual void meet(std::span<const double> rows) = 0;
   /// Sums of masses, by core::MassTree of that table; as they are (kAsTheyAre), or as an attempt would leave them.
   [[nodiscard]] virtual std::span<const double> sums(std::int64_t attempt) const = 0;
   /// The mass of a row of that table.
   [[nodiscard]] virtual double mass(std::int64_t attempt, std::int64_t row) const = 0;
-  /// The number of the centre that each row of the shard is nearest to, [n]; of k-means||.
+  /// The number of the center that each row of the shard is nearest to, [n]; of k-means||.
   virtual void winners(std::span<std::int32_t> winners) const = 0;
 
   static constexpr std::int64_t kAsTheyAre = -1;
   static constexpr std::int64_t kAligned = 32768;  ///< rows
 };
 
-/// Rows being drawn as first centres (contract clause 12). A table has one at a time.
+/// Rows being drawn as first centers (contract clause 12). A table has one at a time.
 class Seeding {
  public:
   virtual ~Seeding() = default;
   /// The rows that draws in [0, 1) stand for, all by the masses as they are.
   virtual void draw(std::span<const double> draws, std::span<std::int64_t> rows) = 0;
-  /// k-means++: takes rows.size() centres one after the other, each the best of draws.size() / rows.size() draws.
+  /// k-means++: takes rows.size() centers one after the other, each the best of draws.size() / rows.size() draws.
   virtual void choose(std::span<const double> draws, std::span<std::int64_t> rows) = 0;
-  /// k-means||: takes rows, at most the task's clusters, as centres, numbered on from those before. The iterations that
+  /// k-means||: takes rows, at most the task's clusters, as centers, numbered on from those before. The iterations that
   /// this was made of are to be started anew.
   virtual void meet(std::span<const std::int64_t> rows) = 0;
   /// The sum of the masses.
   [[nodiscard]] virtual double total() const = 0;
-  /// The number of the centre that each row is nearest to, [n]; of k-means||.
+  /// The number of the center that each row is nearest to, [n]; of k-means||.
   virtual void winners(std::span<std::int32_t> winners) const = 0;
 };
 

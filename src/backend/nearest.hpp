@@ -119,7 +119,7 @@ struct Prepared {
   std::shared_ptr<const void>
       storage;                 ///< owns the table's bytes when the index does (a copy, or the file's), else null
   std::vector<double> centre;  ///< [d] coordinate median of a sample, rounded to integers for integral columns
-  double largest = 0;          ///< max |value - centre| over the table
+  double largest = 0;          ///< max |value - center| over the table
   /// Rows equal bit for bit (-0 and 0 differ, which only costs speed). Empty when all rows differ or when grouping
   /// would not pay: distinct[g] is the first row of group g (ascending); the members of g, ascending, are
   /// members[member_offsets[g] .. member_offsets[g + 1]).
@@ -237,7 +237,7 @@ class NearestBackend {
   NearestBackend& operator=(const NearestBackend&) = delete;
   virtual ~NearestBackend() = default;
 
-  /// Refuses NaN and infinity by row and column, finds the centre, and duplicates where it needs them.
+  /// Refuses NaN and infinity by row and column, finds the center, and duplicates where it needs them.
   virtual void prepare(const Context& ctx, Prepared& index) const = 0;
   /// The most bytes that `prepare` takes while it works, what it leaves in the index included.
   virtual std::uint64_t prepare_bytes(const Context& ctx, const TableView& table) const = 0;

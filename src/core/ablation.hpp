@@ -16,11 +16,11 @@ enum class Ablation : std::int32_t {
   sample,      ///< no first thresholds: all of the first rows pass
   tightening,  ///< thresholds stay what the sample made them
   grouping,    ///< equal rows are not put together
-  balls,       ///< queries are not screened again centred where they are
+  balls,       ///< queries are not screened again centered where they are
   centring,    ///< rows are not moved to the median
   // Of k-means on CUDA devices:
   kmeans_screen,       ///< all rows are decided by keys
-  kmeans_second_pass,  ///< rows that the screen leaves open meet the keys of all centres
+  kmeans_second_pass,  ///< rows that the screen leaves open meet the keys of all centers
   kmeans_ordering,     ///< changes are added as they come
   kmeans_changes,      ///< the sums are made of all rows each time; every label counts as changed
 };

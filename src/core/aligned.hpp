@@ -10,7 +10,7 @@
 
 namespace vicinal::core {
 
-/// Uninitialised storage of `size` trivial elements; `reserve` keeps what is large enough and forgets the contents.
+/// Uninitialized storage of `size` trivial elements; `reserve` keeps what is large enough and forgets the contents.
 template <class T>
 class AlignedArray {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -96,7 +96,7 @@ class ExactSum {
     for (std::size_t i = 0; i + 1 < kLimbs; ++i) {
       const std::int64_t value = limbs_[i] + carry;
       limbs_[i] = value & 0xffffffff;
-      carry = value >> 32;  // towards minus infinity
+      carry = value >> 32;  // toward minus infinity
     }
     limbs_[kLimbs - 1] += carry;
     additions_ = 0;

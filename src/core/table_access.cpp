@@ -1,6 +1,6 @@
 // The only code that knows dtypes and strides (contract clause 1: every type widens exactly to float64).
 // Rows are read element by element through memcpy, so data need not be aligned; the loops over contiguous elements
-// are plain enough for the compiler to vectorise. O(rows * cols), no memory beyond 8 kB of stack.
+// are plain enough for the compiler to vectorize. O(rows * cols), no memory beyond 8 kB of stack.
 #include "core/table_access.hpp"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ void convert_strided(const TableView& table, std::int64_t begin, std::int64_t en
   }
 }
 
-/// The source's elements are put at the end of `out` and widened from there towards the front through a small buffer:
+/// The source's elements are put at the end of `out` and widened from there toward the front through a small buffer:
 /// element i is written at 8 i, never beyond the first element not yet read.
 template <class Convert>
 void convert_blocks(const TableView& table, std::int64_t begin, std::int64_t end, double* out) {

@@ -9,7 +9,7 @@
 namespace vicinal::gdal {
 
 struct Ellipsoid {
-  double radius = 0;      ///< of the equator, metres
+  double radius = 0;      ///< of the equator, meters
   double flattening = 0;  ///< above 0
 };
 inline constexpr Ellipsoid kWgs84 = {6378137.0, 1 / 298.257223563};
@@ -43,7 +43,7 @@ class Laea {
     along_ = sphere / stretch;
   }
 
-  /// In metres; not a number where there is no such place, or it is opposite to the middle.
+  /// In meters; not a number where there is no such place, or it is opposite to the middle.
   [[nodiscard]] Place operator()(double longitude, double latitude) const {
     double north = latitude * kRadian;
     if (!(std::fabs(north) - kPole <= kBeyondPole && std::fabs(longitude) <= kFarthest)) return {NAN, NAN};

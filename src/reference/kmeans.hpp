@@ -13,11 +13,11 @@ namespace vicinal::reference {
 /// The exact sum, rounded once.
 double exact_sum(std::span<const double> terms);
 
-/// What `vicinal::kmeans` must return: centres, labels, sizes, inertia, iterations, stopped and history.
+/// What `vicinal::kmeans` must return: centers, labels, sizes, inertia, iterations, stopped and history.
 KMeans kmeans(const TableView& table, const KMeansOptions& options);
 
-/// The serial tool: the first k rows as centres, labels until at most `threshold` of them change or 500 loops are
-/// over; plain sums in the order of the rows. Labels of the last assignment, centres made after it.
+/// The serial tool: the first k rows as centers, labels until at most `threshold` of them change or 500 loops are
+/// over; plain sums in the order of the rows. Labels of the last assignment, centers made after it.
 struct Classical {
   std::vector<double> centres;       ///< [k, d]
   std::vector<std::int32_t> labels;  ///< [n]

@@ -33,10 +33,10 @@ Problem part_of(const Problem& problem, const std::vector<std::int64_t>& rows, c
 /// Rows at length one, as the cosine key wants them.
 std::vector<double> units(const std::vector<double>& rows, std::int64_t d);
 
-/// The label of row i: the smallest of the nearest centres.
+/// The label of row i: the smallest of the nearest centers.
 std::int32_t nearest(const Problem& problem, std::int64_t i, std::span<const double> centres);
 double inertia_of(const Problem& problem, std::span<const double> centres, std::span<const std::int32_t> labels);
-/// Means in the place of centres, those of empty clusters left alone; returns the sizes.
+/// Means in the place of centers, those of empty clusters left alone; returns the sizes.
 std::vector<std::int64_t> make_means(const Problem& problem, std::span<const std::int32_t> labels,
                                      std::vector<double>& centres);
 /// The same, and for cosine at length one; returns the shift.
@@ -50,7 +50,7 @@ struct Draws {
   double next();
 };
 
-/// The first centres of a run, [k, d].
+/// The first centers of a run, [k, d].
 std::vector<double> first_centres(const Problem& problem, const KMeansOptions& options, std::int64_t run);
 
 }  // namespace vicinal::reference

@@ -1,4 +1,4 @@
-// The first centres, by the letter of docs/contract.md, clause 12, draws.
+// The first centers, by the letter of docs/contract.md, clause 12, draws.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Singular values of the normalised relation matrix of docs/contract.md, clause 16, by Jacobi's one-sided rotations of
+// Singular values of the normalized relation matrix of docs/contract.md, clause 16, by Jacobi's one-sided rotations of
 // the dense matrix. Shares no code with the library.
 #pragma once
 

@@ -1,8 +1,8 @@
 // The loops of lloyd_kernels.hpp, written once; included after kernels_inl.hpp, whose rules hold here too.
 //
-// A lane is a point, so that the best centre of a point is found without shuffles: two vectors of points meet a panel
-// of centres, whose sums stay in registers over all columns. Each loaded vector is used once for each centre of the
-// panel, each centre's element is one broadcast for both vectors.
+// A lane is a point, so that the best center of a point is found without shuffles: two vectors of points meet a panel
+// of centers, whose sums stay in registers over all columns. Each loaded vector is used once for each center of the
+// panel, each center's element is one broadcast for both vectors.
 
 #include "simd/lloyd_kernels.hpp"
 
@@ -96,7 +96,7 @@ class Fetcher {
   std::int64_t due_ = 0;
 };
 
-// One panel of `height` centres, the first of which is centre `first`.
+// One panel of `height` centers, the first of which is center `first`.
 template <int height>
 HWY_INLINE void meet_panel(const LloydTile& tile, const float* HWY_RESTRICT panel, std::int64_t first, Fetcher& fetcher,
                            Best& low_best, Best& high_best) {
@@ -136,7 +136,7 @@ HWY_INLINE void meet_panel(const LloydTile& tile, const float* HWY_RESTRICT pane
   }
 }
 
-// |x~|^2, and row d of the tile: g, what the lengths of the centres are multiplied with.
+// |x~|^2, and row d of the tile: g, what the lengths of the centers are multiplied with.
 HWY_INLINE FloatVec bound_points(const LloydTile& tile, int at) {
   const FloatTag df;
   FloatVec sum = hn::Zero(df);

@@ -12,25 +12,25 @@ namespace vicinal::cpu {
 
 inline constexpr int kMaxTilePoints = 32;
 
-/// A tile of points against all centres.
+/// A tile of points against all centers.
 struct LloydTile {
-  float* points;  // [d + 1][tile_points], centred and scaled; row d is written by `bound`
+  float* points;  // [d + 1][tile_points], centered and scaled; row d is written by `bound`
   std::int64_t d;
-  const float* panels;       // panels of `centre_tile` centres, the last of `last_height`: [2 + d][height], which are
+  const float* panels;       // panels of `centre_tile` centers, the last of `last_height`: [2 + d][height], which are
                              // start, the d columns, and the length that row d of the points multiplies
-  std::int64_t full_panels;  // of `centre_tile` centres
+  std::int64_t full_panels;  // of `centre_tile` centers
   std::int32_t last_height;  // a third or two thirds of centre_tile, or 0 where there is no such panel
-  const float* lengths;      // [centres] e
-  const float* allowances;   // [centres] f
+  const float* lengths;      // [centers] e
+  const float* allowances;   // [centers] f
   core::LloydBound bound;
   float norms[kMaxTilePoints];         // |x~|^2
   float best[kMaxTilePoints];          // the largest upper bound of a score ...
   float second[kMaxTilePoints];        // ... and the next one
   std::int32_t index[kMaxTilePoints];  // of the best
-  float threshold[kMaxTilePoints];     // what every centre's upper bound reaches that may be nearest
+  float threshold[kMaxTilePoints];     // what every center's upper bound reaches that may be nearest
   float upper[kMaxTilePoints];         // of the distance to the best
   float lower[kMaxTilePoints];         // of the distance to all others
-  float* scores;                       // [centres padded to panels][tile_points]: every upper bound, or null
+  float* scores;                       // [centers padded to panels][tile_points]: every upper bound, or null
   const void* const* lines;            // addresses to fetch into the cache meanwhile
   std::int64_t line_count;
 };
@@ -44,14 +44,14 @@ using LloydFn = void (*)(LloydTile& tile);
 using AddRowFn = void (*)(const void* row, double factor, std::int64_t d, std::int64_t slices, std::int64_t stride,
                           const double* magic, double* sums);
 
-/// How far the centres have gone: those of each cluster, the largest of all, and of all but `mover`'s.
+/// How far the centers have gone: those of each cluster, the largest of all, and of all but `mover`'s.
 struct Shifts {
   const float* of;  // [clusters]
   float most;
   float next;
   std::int32_t mover;
 };
-/// Moves the bounds of `count` rows by the shifts of their centres and of the others, and lists the rows that they do
+/// Moves the bounds of `count` rows by the shifts of their centers and of the others, and lists the rows that they do
 /// not decide, ascending. active: [count + tile_points]. Returns how many there are.
 using MoveBoundsFn = std::int64_t (*)(const std::int32_t* labels, std::int64_t count, const Shifts& shifts,
                                       float* upper, float* lower, std::int32_t* active);

@@ -2,7 +2,6 @@
 definition of each, and those that are a source's own, so that sources can be compiled together (cmake/compile.cmake)
 whichever of them meet. The same holds for a source's own functions of one name and the same parameters, and such a
 function bears no name that a header declares in its namespace: in the sources behind it the header's would be hidden.
-The pages of cli/report are each compiled alone.
 
 Usage: test_names.py SOURCE_TREE.
 """
@@ -87,7 +86,7 @@ def main():
     root = pathlib.Path(sys.argv[1])
     found = [file for folder in ("src", "cli", "python/src", "tests/unit", "tests/contract")
              for file in (root / folder).rglob("*")
-             if file.suffix in (".cpp", ".hpp", ".cu", ".cuh") and file.parent.name != "report"]
+             if file.suffix in (".cpp", ".hpp", ".cu", ".cuh")]
     assert {program_of(file.relative_to(root)) for file in found} == {
         "src", "cuda", "gdal", "reference", "cli", "python", "unit", "contract"}, root
     # CUDA sources are compiled together in fixed groups, where the compiler finds a name that is there twice.

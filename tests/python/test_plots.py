@@ -72,7 +72,7 @@ def test_kmeans(rows, axes, metric):
     points, centres = axes.collections
     assert points.get_offsets().shape == (300, 2) and centres.get_offsets().shape == (3, 2)
     assert points.get_array().tolist() == model.labels.tolist()
-    # A centre is where the mean of its rows is; those of cosine have length one.
+    # A center is where the mean of its rows is; those of cosine have length one.
     if metric == "euclidean":
         for cluster in range(3):
             mean = np.asarray(points.get_offsets())[model.labels == cluster].mean(axis=0)

@@ -49,7 +49,7 @@ def _replacing(ours: Callable[..., Any]) -> Callable[[Hook, Any], Any]:
 def _checked(
     settings: Settings, X: Any, sample_weight: Any, centers: Any
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Rows, weights and centres that scikit-learn's own loop takes, too."""
+    """Rows, weights and centers that scikit-learn's own loop takes, too."""
     table = engine.table_of(X, settings)
     if table.dtype not in (np.float64, np.float32) or not table.flags.c_contiguous:
         raise Stock("no contiguous table of floats")
@@ -115,7 +115,7 @@ def _single(period: str) -> Callable[..., Any]:
             if shift <= tol and verbose:
                 print(f"Converged at iteration {i}: center shift {shift} within tolerance {tol}.")
             if shift <= tol or i == max_iter - 1:
-                # So that labels are those of the centres that are returned.
+                # So that labels are those of the centers that are returned.
                 steps.assign()
                 labels = steps.labels()
                 break

@@ -1,4 +1,4 @@
-"""What estimators of clusters do otherwise than scikit-learn's: distances to centres in full, KMeans of tables on a
+"""What estimators of clusters do otherwise than scikit-learn's: distances to centers in full, KMeans of tables on a
 device, and co-clusters of matrices by spectral_cocluster."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COCLUSTER = registry.Hook("SpectralCoclustering", (), (), _no_place, _no_place)
 
 
 class Centres:
-    """Distances to centres that are not expanded."""
+    """Distances to centers that are not expanded."""
 
     def _transform(self: Any, X: Any) -> Any:
         if isinstance(X, Table):
@@ -46,7 +46,7 @@ class Centres:
 
 
 class CentresOfTables(Centres):
-    """k-means of tables on a device, by vicinal.kmeans: the first centres are its draws, not RandomState's."""
+    """k-means of tables on a device, by vicinal.kmeans: the first centers are its draws, not RandomState's."""
 
     _takes_tables = True
 
@@ -57,7 +57,7 @@ class CentresOfTables(Centres):
         self._validate_params()
         given = not isinstance(self.init, str)
         if callable(self.init):
-            refuse("callables draw centres from tables in host memory; pass an array, 'k-means++' or 'random'", "init")
+            refuse("callables draw centers from tables in host memory; pass an array, 'k-means++' or 'random'", "init")
         if len(X) < self.n_clusters:
             raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
         runs = self.n_init if self.n_init != "auto" else 10 if not given and self.init == "random" else 1
@@ -73,7 +73,7 @@ class CentresOfTables(Centres):
             **keywords(),
         )
         if len(model.centres) != self.n_clusters:
-            refuse(f"{len(model.centres)} centres; expected n_clusters={self.n_clusters}", "init")
+            refuse(f"{len(model.centres)} centers; expected n_clusters={self.n_clusters}", "init")
         occupied = len(np.unique(model.labels))
         if occupied < self.n_clusters:
             warnings.warn(

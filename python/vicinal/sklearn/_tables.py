@@ -53,7 +53,7 @@ class Table:
 
 
 def host(values: Any, name: str) -> Any:
-    """An array in host memory: labels, targets, weights and first centres are few, and are copied from a device."""
+    """An array in host memory: labels, targets, weights and first centers are few, and are copied from a device."""
     if not on_device(values):
         return values
     for method in ("get", "cpu"):  # CuPy's and PyTorch's

@@ -1,9 +1,9 @@
 // See lloyd.hpp. A row is decided, in this order, by its bounds (it is not even read), by the screen, or by float64
-// keys of the few centres that the screen leaves.
+// keys of the few centers that the screen leaves.
 //
-// Bounds. upper and lower are float32 bounds, in the frame's units, of the distance to the row's centre and to all
-// others. Before an assignment they are moved by the shifts of the centres since the last one, with a factor for
-// rounding. Bounds of a row that keys decided are left open, and so are all lower bounds made while centres were equal
+// Bounds. upper and lower are float32 bounds, in the frame's units, of the distance to the row's center and to all
+// others. Before an assignment they are moved by the shifts of the centers since the last one, with a factor for
+// rounding. Bounds of a row that keys decided are left open, and so are all lower bounds made while centers were equal
 // to each other.
 #include "cpu/kmeans/lloyd.hpp"
 
@@ -41,7 +41,7 @@ std::int64_t padded_columns(std::int64_t d) {
   return (d + 7) / 8 * 8;
 }
 
-// Centres as the key kernels read them: zeros beyond column d. to: [k, padded_columns(d)].
+// Centers as the key kernels read them: zeros beyond column d. to: [k, padded_columns(d)].
 void pad_centres(std::span<const double> centres, std::int64_t k, std::int64_t d, double* to) {
   for (std::int64_t c = 0; c < k; ++c, to += padded_columns(d)) {
     std::copy_n(centres.data() + c * d, d, to);
@@ -84,7 +84,7 @@ class CpuLloyd final : public kernels::ShardLloyd {
     std::vector<const void*> lines;     // of the cache, with the rows of the next one
     core::AlignedArray<float> rounded;  // [tile_points][d] rows that are not float32
     core::AlignedArray<float> points;   // [d + 1][tile_points]
-    core::AlignedArray<float> scores;   // [padded centres][tile_points]
+    core::AlignedArray<float> scores;   // [padded centers][tile_points]
     core::AlignedArray<double> row;     // [padded d]
     std::vector<std::int64_t> active;   // rows of a block
     std::vector<std::int32_t> offsets;  // the same, counted from the first row of the block
@@ -143,7 +143,7 @@ class CpuLloyd final : public kernels::ShardLloyd {
   LloydCentres screen_;
   bool screened_ = false;
   core::AlignedArray<double> padded_centres_;  // [k][padded d]
-  std::vector<double> previous_;               // centres of the last one
+  std::vector<double> previous_;               // centers of the last one
   std::vector<float> shifts_;
   float most_shift_ = 0;
   float next_shift_ = 0;  // the largest of the others
@@ -208,7 +208,7 @@ void CpuLloyd::start(std::span<const double> centres) {
   for (Worker& worker : workers_) worker.clusters.clear();
 }
 
-// How far each centre has gone since the last assignment, in the frame's units.
+// How far each center has gone since the last assignment, in the frame's units.
 void CpuLloyd::move_bounds() {
   shifts_.assign(static_cast<std::size_t>(k_), 0);
   most_shift_ = next_shift_ = 0;

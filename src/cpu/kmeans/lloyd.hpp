@@ -1,4 +1,4 @@
-// Lloyd's iterations on the CPU: rows in blocks, each block's rows screened, labelled and added to the sums while they
+// Lloyd's iterations on the CPU: rows in blocks, each block's rows screened, labeled and added to the sums while they
 // are in the cache (contract clause 12; the screen's proof: formulas/kmeans/float_bound.hpp; the sums':
 // cpu/kmeans/sums.hpp).
 #pragma once

@@ -125,7 +125,7 @@ void RowMasses::set_limits(Worker& worker, std::int64_t first, std::int64_t end)
   }
 }
 
-// The rows of [first, end) that a draw may change; between: [centres] its keys to these.
+// The rows of [first, end) that a draw may change; between: [centers] its keys to these.
 void RowMasses::list_open(Worker& worker, const double* between, std::int64_t first, std::int64_t end) const {
   const std::int32_t* const winners = winners_.data() + first;
   std::size_t count = 0;

@@ -1,7 +1,7 @@
-// The masses of a table's rows, or of a shard's, while first centres are drawn (contract clause 12): keys by the
+// The masses of a table's rows, or of a shard's, while first centers are drawn (contract clause 12): keys by the
 // kernels of the search, sums in a tree. A step of k-means++ reads the rows once for all its draws, but only those that
-// it may change: those whose own centre is near enough to a drawn row (`list_open`). Cost O(n d) a draw at most; memory
-// 8 n (draws + 1) and the centres. For k-means|| rows are assigned to centres by the iterations' own screen.
+// it may change: those whose own center is near enough to a drawn row (`list_open`). Cost O(n d) a draw at most; memory
+// 8 n (draws + 1) and the centers. For k-means|| rows are assigned to centers by the iterations' own screen.
 //
 // Sums are those of groups of 32 rows, of 32 groups and so on, counted from a multiple of 32,768. So a shard that
 // begins elsewhere is treated as a table that begins with rows without mass (`before_` of them), and numbers of rows
@@ -22,7 +22,7 @@ namespace vicinal::cpu {
 
 class RowMasses final : public kernels::ShardSeeding {
  public:
-  /// `first`: the number of the first row among those of all shards. `lloyd` assigns rows to the centres of k-means||.
+  /// `first`: the number of the first row among those of all shards. `lloyd` assigns rows to the centers of k-means||.
   RowMasses(const Context& ctx, const kernels::ClusterTask& task, kernels::Lloyd& lloyd, std::int64_t trials,
             std::int64_t first);
 
@@ -39,7 +39,7 @@ class RowMasses final : public kernels::ShardSeeding {
   [[nodiscard]] const core::MassTree& tree() const noexcept { return tree_; }
 
  private:
-  /// What a drawn row would leave as a centre. A least key is in `keys` where its row's bit in `changed` says so, else
+  /// What a drawn row would leave as a center. A least key is in `keys` where its row's bit in `changed` says so, else
   /// it is the one of before.
   struct Attempt {
     std::vector<double> keys;            // [rows]
@@ -49,7 +49,7 @@ class RowMasses final : public kernels::ShardSeeding {
   };
   struct Worker {
     RowReader reader;
-    std::vector<double> limits;      // of the rows of a chunk: keys between centres from which a row cannot change
+    std::vector<double> limits;      // of the rows of a chunk: keys between centers from which a row cannot change
     std::vector<std::int32_t> open;  // those that a draw may change, counted from the first
     std::vector<const void*> rows;   // where these lie
     std::vector<double> keys;
@@ -86,11 +86,11 @@ class RowMasses final : public kernels::ShardSeeding {
   std::int64_t centres_ = 0;           // taken so far; until there is one every key counts as 1
   std::vector<double> keys_;           // [rows] least ones
   std::vector<double> sums_;           // [nodes] of their masses
-  std::vector<std::int32_t> winners_;  // [rows] the centres that they are to
+  std::vector<std::int32_t> winners_;  // [rows] the centers that they are to
   // k-means++
   std::vector<Attempt> attempts_;
-  std::vector<double> values_;   // [centres, padded]
-  std::vector<double> between_;  // [draws, centres] keys
+  std::vector<double> values_;   // [centers, padded]
+  std::vector<double> between_;  // [draws, centers] keys
   std::vector<Worker> workers_;
   // k-means||
   std::vector<double> batch_keys_;

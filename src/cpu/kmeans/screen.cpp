@@ -13,7 +13,7 @@
 namespace vicinal::cpu {
 namespace {
 
-// The first of each group of centres equal bit for bit, ascending: sorted by their bits, then by id.
+// The first of each group of centers equal bit for bit, ascending: sorted by their bits, then by id.
 std::vector<std::int32_t> distinct_of(std::span<const double> centres, std::int64_t k, std::int64_t d) {
   std::vector<std::int32_t> order(static_cast<std::size_t>(k));
   std::iota(order.begin(), order.end(), 0);
@@ -86,7 +86,7 @@ bool LloydCentres::assign(std::span<const double> centres) {
     const std::int64_t panel = std::min(i / tall, full_panels_);
     const std::int64_t height = panel < full_panels_ ? tall : rest;
     float* to = panels_.data() + panel * tall * (d_ + 2) + (i - panel * tall);
-    if (i >= count) {  // no centre: minus infinity is never the best
+    if (i >= count) {  // no center: minus infinity is never the best
       to[0] = -std::numeric_limits<float>::infinity();
       for (std::int64_t j = 1; j < d_ + 2; ++j) to[j * height] = 0;
       continue;

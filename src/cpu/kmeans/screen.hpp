@@ -1,4 +1,4 @@
-// The float32 screen of k-means on the host: centres as its kernels read them. The bound and its proof:
+// The float32 screen of k-means on the host: centers as its kernels read them. The bound and its proof:
 // formulas/kmeans/float_bound.hpp.
 #pragma once
 
@@ -17,29 +17,29 @@ struct LloydFrame {
   double scale = 1;          ///< s
   std::vector<float> shift;  ///< [d + 4] m, zeros beyond d
 
-  /// centre: [d] any; largest: at least every |value| of the table.
+  /// center: [d] any; largest: at least every |value| of the table.
   static LloydFrame of(std::span<const double> centre, double largest);
 };
 
-/// How far a centre has gone, in the frame's units: 0 where it is the same, else not below s |a - b|. A key has lost
+/// How far a center has gone, in the frame's units: 0 where it is the same, else not below s |a - b|. A key has lost
 /// all accuracy below 2^-900; such a shift is rounded up to 2^-440.
 float centre_shift(const double* a, const double* b, std::int64_t d, double scale);
 
-/// The centres of one iteration as the kernels read them.
+/// The centers of one iteration as the kernels read them.
 class LloydCentres {
  public:
   LloydCentres(const LloydKernels& simd, const LloydFrame& frame, std::int64_t d);
 
-  /// Takes centres [k, d]. False when the screen cannot serve them: then every row is decided by keys.
+  /// Takes centers [k, d]. False when the screen cannot serve them: then every row is decided by keys.
   bool assign(std::span<const double> centres);
   /// Points a tile to them.
   void attach(LloydTile& tile) const;
 
-  /// Centres that differ: the first of each, ascending. What the kernels call centre i is distinct()[i].
+  /// Centers that differ: the first of each, ascending. What the kernels call center i is distinct()[i].
   [[nodiscard]] const std::vector<std::int32_t>& distinct() const noexcept { return distinct_; }
   [[nodiscard]] std::int64_t padded() const noexcept { return padded_; }
 
-  /// Bytes it takes for k centres.
+  /// Bytes it takes for k centers.
   static std::uint64_t bytes(std::int64_t k, std::int64_t d);
 
  private:

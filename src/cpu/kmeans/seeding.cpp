@@ -76,7 +76,7 @@ std::uint64_t seeding_scratch(const Context& ctx, const kernels::ClusterTask& ta
   const auto draws = static_cast<std::uint64_t>(trials);
   std::uint64_t bytes = n * (8 + 4) + nodes * 8 + part_bytes(task.table);
   if (trials == 0) return bytes + n * (8 + 4);
-  // 2 + floor(ln k) draws are for fewer than e^(draws - 1) centres; room for centres grows twofold.
+  // 2 + floor(ln k) draws are for fewer than e^(draws - 1) centers; room for centers grows twofold.
   const auto centres = static_cast<std::uint64_t>(
       std::min(static_cast<double>(task.table.rows()), std::exp(static_cast<double>(trials - 1)) + 1));
   bytes += draws * (n * 8 + nodes * 12) + 2 * centres * (d + 7) * 8 + centres * (draws + 2) * 8;

@@ -1,4 +1,4 @@
-// First centres drawn from the rows' masses (contract clause 12; cpu/kmeans/row_masses.hpp).
+// First centers drawn from the rows' masses (contract clause 12; cpu/kmeans/row_masses.hpp).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace vicinal::cpu {
 
-/// A table that `lloyd` has read, and which assigns rows to the centres of k-means||.
+/// A table that `lloyd` has read, and which assigns rows to the centers of k-means||.
 std::unique_ptr<kernels::Seeding> make_seeding(const Context& ctx, const kernels::ClusterTask& task,
                                                kernels::Lloyd& lloyd, std::int64_t trials);
 
@@ -20,7 +20,7 @@ std::unique_ptr<kernels::ShardSeeding> make_shard_seeding(const Context& ctx, co
 /// Rows that one task of a thread takes.
 inline constexpr std::int64_t kSeedingChunk = 1024;
 
-/// A row whose least key is `key`, to a centre c, cannot be changed by a drawn row whose key to c is not below this.
+/// A row whose least key is `key`, to a center c, cannot be changed by a drawn row whose key to c is not below this.
 /// For a row x, a key M and a drawn row y, K the key of c and y: |x - y| >= |c - y| - |x - c|, and a key is the square
 /// of a distance but for d / 8 + 8 relative errors of 2^-53 and d absolute ones of 2^-1074. With e = (d + 16) 2^-50 and
 /// K >= 4 M (1 + e) + 2^-960, the factor 1 + e makes up for the relative errors of the three keys and of this line, and

@@ -1,4 +1,4 @@
-// Reading, widening, normalising and packing of table rows. See block.hpp.
+// Reading, widening, normalizing and packing of table rows. See block.hpp.
 #include "cpu/nearest/block.hpp"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ void RowBlock::read_source() {
   }
   const TableView& table = index_.table;
   if (!table.is_block_source()) return;
-  // Block sources are never grouped: a distinct row is a table row. Neighbouring rows are asked for in one call.
+  // Block sources are never grouped: a distinct row is a table row. Neighboring rows are asked for in one call.
   const std::int64_t row_bytes = d_ * vicinal::size_of(table.dtype());
   raw_.resize(static_cast<std::size_t>(size() * row_bytes));
   for (std::int64_t i = 0; i < size();) {

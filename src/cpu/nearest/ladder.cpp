@@ -1,4 +1,4 @@
-// The choice of centres and scales; every choice is sound, a bad one lets more rows survive.
+// The choice of centers and scales; every choice is sound, a bad one lets more rows survive.
 #include "cpu/nearest/ladder.hpp"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ ScreenKind kind_of(Metric metric) {
   return metric == Metric::inner_product ? ScreenKind::product : ScreenKind::distance;
 }
 
-// Floating-point screens are centred at the median, cosine's at the median direction, products not at all. The scale is
-// a power of two that brings every |y_c| below one.
+// Floating-point screens are centered at the median, cosine's at the median direction, products not at all. The scale
+// is a power of two that brings every |y_c| below one.
 Screen floating_screen(const kernels::NearestTask& task, ScreenType type) {
   const kernels::Prepared& index = *task.index;
   const std::int64_t d = task.queries.cols();
@@ -73,7 +73,7 @@ double mean_error(const std::vector<double>& sample, const std::vector<double>& 
   return total / scale;
 }
 
-// int8 has 256 steps for all columns together. Tried are two centres (median; middle of the range) and scales that
+// int8 has 256 steps for all columns together. Tried are two centers (median; middle of the range) and scales that
 // clamp more and more of the tails; whole numbers that fit are kept as they are, without any error.
 Screen byte_screen(const Context& ctx, const kernels::NearestTask& task) {
   const std::int64_t d = task.queries.cols();

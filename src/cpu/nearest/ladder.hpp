@@ -1,4 +1,4 @@
-// Which screens a search climbs through, coarse and quick to fine and slow, and how each centres and scales the table.
+// Which screens a search climbs through, coarse and quick to fine and slow, and how each centers and scales the table.
 #pragma once
 
 #include <vector>

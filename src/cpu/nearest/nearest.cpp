@@ -1,5 +1,5 @@
 // The CPU's exact search (contract clauses 1 to 5 and 7). For a batch of queries, for each block of table rows:
-//   prepare  the block's rows are packed in a screen's type around a centre, with their error terms (block.hpp);
+//   prepare  the block's rows are packed in a screen's type around a center, with their error terms (block.hpp);
 //   screen   tiles of products in registers, tested against per-query thresholds as they are finished (simd/), so no
 //            product is ever written; what survives goes to a buffer with one slot a row, which cannot overflow;
 //   ladder   where too much survives, the tile's queries meet the block again in the next finer screen, and stay with

@@ -1,5 +1,5 @@
 // What is found out about a table once (contract clause 6 and the screen's needs): that every value is finite, a robust
-// centre, the largest deviation from it, and which rows are equal bit for bit. One pass over the table, and n hashes
+// center, the largest deviation from it, and which rows are equal bit for bit. One pass over the table, and n hashes
 // dealt into buckets that fit a cache: O(n d). Equal rows are grouped first because masses of them would survive any
 // screen.
 #include "cpu/nearest/prepare.hpp"

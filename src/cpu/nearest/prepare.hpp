@@ -1,4 +1,4 @@
-// What is found out about a table once: finiteness, centre, largest deviation, duplicates.
+// What is found out about a table once: finiteness, center, largest deviation, duplicates.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace vicinal::cpu {
 
-/// Fills centre, largest and the groups of equal rows. Throws `bad_data` for the first value that is not finite.
+/// Fills center, largest and the groups of equal rows. Throws `bad_data` for the first value that is not finite.
 void prepare(const Context& ctx, kernels::Prepared& index);
 
 /// The most bytes `prepare` takes: at most 64 a row (hashes, then groups), a sample, and a chunk a thread.

@@ -1,4 +1,4 @@
-// Reading, normalising and packing of queries. See query_batch.hpp.
+// Reading, normalizing and packing of queries. See query_batch.hpp.
 #include "cpu/nearest/query_batch.hpp"
 
 #include <algorithm>

@@ -18,7 +18,7 @@ double measured_error(const RoundedRow& row) {
   return std::sqrt(row.error_sq) * (1 + 0x1p-30) + 0x1p-51 * std::sqrt(row.exact_sq) + 0x1p-200;
 }
 
-// Eight lanes so that the compiler vectorises; the order of these additions is free, the bounds absorb it.
+// Eight lanes so that the compiler vectorizes; the order of these additions is free, the bounds absorb it.
 struct LaneSums {
   double exact[8] = {};
   double rounded[8] = {};

@@ -91,10 +91,10 @@ struct Threshold {
   [[nodiscard]] bool open() const noexcept;
 };
 
-/// One screen: its type, its centre and its scale.
+/// One screen: its type, its center and its scale.
 class Screen {
  public:
-  /// centre: empty for zeros. scale: a power of two for the floating-point types.
+  /// center: empty for zeros. scale: a power of two for the floating-point types.
   Screen(ScreenType type, ScreenKind kind, std::int64_t d, double scale, std::vector<double> centre);
 
   /// Largest d that the bound of a type covers.

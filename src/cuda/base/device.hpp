@@ -92,7 +92,7 @@ inline std::uint64_t memory_left(const Engine& engine) {
 }
 
 /// An array in device memory, allocated and freed in the order of the engine's stream (microseconds, from a pool that
-/// keeps what was freed). Not initialised.
+/// keeps what was freed). Not initialized.
 template <class T>
 class Buffer {
  public:
@@ -132,14 +132,14 @@ class Buffer {
   std::int64_t size_ = 0;
 };
 
-/// Copies in the order of the stream. What lies on the host must stay there until the engine is synchronised.
+/// Copies in the order of the stream. What lies on the host must stay there until the engine is synchronized.
 template <class T>
 void to_device(const Engine& engine, T* to, const T* from, std::int64_t count) {
   check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyHostToDevice, engine.stream),
         "copy to the device");
 }
 
-/// A copy of an array of the host's, which must stay there until the engine is synchronised.
+/// A copy of an array of the host's, which must stay there until the engine is synchronized.
 template <class T>
 Buffer<T> uploaded(const Engine& engine, const T* from, std::int64_t count) {
   Buffer<T> to(engine, count);

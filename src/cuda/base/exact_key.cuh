@@ -59,7 +59,7 @@ __device__ __forceinline__ double normalized(double value, const Normalizer& n) 
   return n.length == 0 ? 0.0 : __ddiv_rn(__dmul_rn(__dmul_rn(value, n.scale), n.rest), n.length);
 }
 
-/// x was normalised before, y is here.
+/// x was normalized before, y is here.
 template <class T>
 __device__ double cosine(const double* x, bool x_zero, const T* y, int d, unsigned mask) {
   const Normalizer n = normalizer_of(y, d, mask);

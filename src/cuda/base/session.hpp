@@ -73,7 +73,7 @@ bool lies_ready(const Engine& engine, const plugin::Table& table, const char* na
 void upload_rows(Session& session, const plugin::Table& table, std::int64_t begin, std::int64_t end, void* to,
                  cudaStream_t stream);
 
-/// Centre, largest deviation and finiteness of a table (prepare.cu). Throws `bad_data` naming row and column.
+/// Center, largest deviation and finiteness of a table (prepare.cu). Throws `bad_data` naming row and column.
 void prepare_table(Session& session, const Host& host, const plugin::Table& table, plugin::Preparation& result);
 /// The table on the device with facts known already; null where it does not fit.
 Resident* upload_table(Session& session, const plugin::Table& table, const double* centre, double largest);

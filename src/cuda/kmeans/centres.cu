@@ -1,5 +1,5 @@
-// Centres of k-means on the device: made ready for the screen, and made anew from the sums. A block a centre, and what
-// is to be done when all have finished is done by the one that finishes last. Cost O(k d). Centres that are equal bit
+// Centers of k-means on the device: made ready for the screen, and made anew from the sums. A block a center, and what
+// is to be done when all have finished is done by the one that finishes last. Cost O(k d). Centers that are equal bit
 // for bit are found by their hashes: the screen must not see them twice, because it could never tell them apart.
 #include <cmath>
 
@@ -58,7 +58,7 @@ __device__ std::int64_t place_of_hash(const ClusterView& v, unsigned long long h
   return static_cast<std::int64_t>(mixed(hash)) & v.hash_mask;
 }
 
-// Where element (c, column) of the packed centres lies.
+// Where element (c, column) of the packed centers lies.
 __device__ __half& packed_centre(const HalfView& h, std::int64_t c, int column) {
   return h.centre_tiles[c / kTableTile * kTableTile * h.columns +
                         packed_offset(kTableTile, static_cast<int>(c % kTableTile), column)];
@@ -71,7 +71,7 @@ __device__ void hide_centre(const HalfView& h, std::int64_t c, int first, int st
   }
 }
 
-// The screen sees a centre no more; `lane` of `lanes` threads.
+// The screen sees a center no more; `lane` of `lanes` threads.
 __device__ void drop_centre(const ClusterView& v, std::int64_t c, int lane, int lanes) {
   if (v.half.used) {
     hide_centre(v.half, c, lane, lanes);
@@ -84,7 +84,7 @@ __device__ bool differ_at(const ClusterView& v, std::int64_t a, std::int64_t b, 
   return __double_as_longlong(v.centres[a * v.rows.d + j]) != __double_as_longlong(v.centres[b * v.rows.d + j]);
 }
 
-// By one block: a thread looks for the first centre that has the hash of its own.
+// By one block: a thread looks for the first center that has the hash of its own.
 __device__ void drop_equal_of_few(const ClusterView& v) {
   __shared__ unsigned long long hashes[kFewCentres];
   const auto k = static_cast<int>(v.k);
@@ -103,7 +103,7 @@ __device__ void drop_equal_of_few(const ClusterView& v) {
 __device__ void ready_panel(const ClusterView& v, std::int64_t c) {
   const std::int64_t d = v.rows.d;
   float* const panel = v.panels + c / v.panel * (d + 2) * v.panel + c % v.panel;
-  if (c >= v.k) {  // no centre: minus infinity is never the best
+  if (c >= v.k) {  // no center: minus infinity is never the best
     for (std::int64_t j = threadIdx.x; j < d + 2; j += kCentreThreads) panel[j * v.panel] = j == 0 ? -INFINITY : 0;
     if (threadIdx.x == 0) v.lengths[c] = v.allowances[c] = 0;
     return;
@@ -192,7 +192,7 @@ __global__ void clear_kernel(ClusterOutcome* outcome, bool first) {
   outcome->tally = {0, 0, 0, 0x7F800000U, 0};
 }
 
-// A thread a centre: the table of hashes keeps the smallest number of each.
+// A thread a center: the table of hashes keeps the smallest number of each.
 __global__ void __launch_bounds__(kCentreThreads) enter_hashes_kernel(const __grid_constant__ ClusterView v) {
   const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kCentreThreads + threadIdx.x;
   if (c >= v.k) return;
@@ -204,8 +204,8 @@ __global__ void __launch_bounds__(kCentreThreads) enter_hashes_kernel(const __gr
   }
 }
 
-// A warp a centre: one that is equal to the first of its hash is never the best. Two that differ and have one hash are
-// both kept; an equal centre that such a pair hides is found by no screen, but rows next to it are left to keys.
+// A warp a center: one that is equal to the first of its hash is never the best. Two that differ and have one hash are
+// both kept; an equal center that such a pair hides is found by no screen, but rows next to it are left to keys.
 __global__ void __launch_bounds__(kCentreThreads) drop_equal_kernel(const __grid_constant__ ClusterView v) {
   const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * (kCentreThreads / 32) + threadIdx.x / 32;
   if (c >= v.k) return;
@@ -228,7 +228,7 @@ __device__ double rounded_sum(const ClusterView& v, std::int64_t cluster, int co
   return sum;
 }
 
-// The new centre, and how far it is from the one before.
+// The new center, and how far it is from the one before.
 __device__ void make_mean(const ClusterView& v, std::int64_t c) {
   const std::int64_t d = v.rows.d;
   __shared__ double weight;
@@ -302,7 +302,7 @@ void ready_centres(const Engine& engine, const ClusterView& view) {
     ready_kernel<false>
         <<<static_cast<unsigned>(view.panel_count() * view.panel), kCentreThreads, 0, engine.stream>>>(view);
   }
-  check_launch("make centres ready");
+  check_launch("make centers ready");
   if (view.k <= kFewCentres) return;
   check(cudaMemsetAsync(view.hash_table, 0xFF, static_cast<std::size_t>(view.hash_mask + 1) * sizeof(HashPlace),
                         engine.stream),
@@ -310,7 +310,7 @@ void ready_centres(const Engine& engine, const ClusterView& view) {
   enter_hashes_kernel<<<blocks_for(view.k, kCentreThreads), kCentreThreads, 0, engine.stream>>>(view);
   check_launch("enter hashes");
   drop_equal_kernel<<<blocks_for(view.k, kCentreThreads / 32), kCentreThreads, 0, engine.stream>>>(view);
-  check_launch("drop equal centres");
+  check_launch("drop equal centers");
 }
 
 void move_centres(const Engine& engine, const ClusterView& view, bool wait) {

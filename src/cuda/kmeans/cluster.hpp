@@ -1,8 +1,8 @@
-// k-means on the device (contract clause 12): what its kernels share. Centres, labels and sums stay there; an iteration
+// k-means on the device (contract clause 12): what its kernels share. Centers, labels and sums stay there; an iteration
 // is a handful of launches and one small copy to the host.
 //
-// An assignment: the centres are made ready (centres.cu), a screen labels the rows that its bound can decide
-// and lists the others (screen.cu), those are labelled by float64 keys, and rows whose label changed are added
+// An assignment: the centers are made ready (centres.cu), a screen labels the rows that its bound can decide
+// and lists the others (screen.cu), those are labeled by float64 keys, and rows whose label changed are added
 // to the sums of one cluster and taken out of another's (sums.cu). Sums are integers
 // (formulas/kmeans/limbs.hpp), so that atomics may add them in any order, and a row can be taken out again.
 #pragma once
@@ -19,18 +19,18 @@
 
 namespace vicinal::cuda::kmeans {
 
-inline constexpr int kWidePanel = 24;      ///< centres that a thread multiplies its row with at a time
+inline constexpr int kWidePanel = 24;      ///< centers that a thread multiplies its row with at a time
 inline constexpr int kNarrowPanel = 8;     ///< the same where columns are so many that no more fit a block
 inline constexpr int kPointTile = 32;      ///< rows of a tile of points
-inline constexpr int kMaxCandidates = 16;  ///< centres that an open row keeps a list of
+inline constexpr int kMaxCandidates = 16;  ///< centers that an open row keeps a list of
 
 /// What one assignment finds out; cleared before it.
 struct ClusterTally {
   unsigned long long open;     ///< rows that the screen left to keys
-  unsigned long long wide;     ///< of them those whose candidates are all centres
+  unsigned long long wide;     ///< of them those whose candidates are all centers
   unsigned long long changed;  ///< rows whose label changed
-  unsigned int least_norm;     ///< bits of the least length of a centre, as float32
-  unsigned int unusable;       ///< not 0: some centre is too far away for the screen
+  unsigned int least_norm;     ///< bits of the least length of a center, as float32
+  unsigned int unusable;       ///< not 0: some center is too far away for the screen
 };
 /// What the host is told of a step.
 struct ClusterOutcome {
@@ -43,7 +43,7 @@ struct ClusterOutcome {
   unsigned int finished;  ///< blocks of the kernel that runs; 0 between two
 };
 
-/// Scale and shift of the screened rows, and the bound but for what centres say.
+/// Scale and shift of the screened rows, and the bound but for what centers say.
 struct PointFrame {
   bool usable = false;
   double scale = 1;
@@ -51,14 +51,14 @@ struct PointFrame {
   const float* shift = nullptr;  ///< [d]
 };
 
-/// What the float16 screen's bound needs to know of a row or a centre, rounded up; see half.cu.
+/// What the float16 screen's bound needs to know of a row or a center, rounded up; see half.cu.
 struct alignas(16) HalfFacts {
-  float norm;         ///< of a row |X|, of a centre |c~|
+  float norm;         ///< of a row |X|, of a center |c~|
   float rho;          ///< distance to its rounding
   float kappa;        ///< weighted length of it
-  float half_square;  ///< of a centre H
+  float half_square;  ///< of a center H
 };
-/// Rows and centres of the float16 screen, packed as the matrix unit reads them (screen.hpp).
+/// Rows and centers of the float16 screen, packed as the matrix unit reads them (screen.hpp).
 struct HalfView {
   bool used = false;  ///< instead of the float32 screen
   int exponent = 0;   ///< of the scale
@@ -80,10 +80,10 @@ struct HalfView {
   std::int32_t* candidates = nullptr;  ///< [open_room][kMaxCandidates]
 };
 
-/// Of the table of centres' hashes; all ones where it is free.
+/// Of the table of centers' hashes; all ones where it is free.
 struct HashPlace {
   unsigned long long hash;
-  unsigned long long first;  ///< the smallest centre that has it
+  unsigned long long first;  ///< the smallest center that has it
 };
 
 /// Arrays in device memory, and the numbers that go with them. Where the table passes through in parts (row_parts.hpp),
@@ -97,14 +97,14 @@ struct ClusterView {
   const float* points = nullptr;
   const float* norms = nullptr;
   HalfView half;
-  // Centres.
+  // Centers.
   double* centres = nullptr;             ///< [k, d]
-  int panel = kWidePanel;                ///< centres of a panel
+  int panel = kWidePanel;                ///< centers of a panel
   float* panels = nullptr;               ///< [panels][d + 2][panel]: start, the columns, length
   float* lengths = nullptr;              ///< [k padded to panels]
   float* allowances = nullptr;           ///< as those
   unsigned long long* hashes = nullptr;  ///< [k]
-  HashPlace* hash_table = nullptr;       ///< [hash_mask + 1], a power of two and at least twice the centres
+  HashPlace* hash_table = nullptr;       ///< [hash_mask + 1], a power of two and at least twice the centers
   std::int64_t hash_mask = 0;
   double* shifts = nullptr;  ///< [k]
   // Rows.
@@ -144,7 +144,7 @@ void pack_points(const Engine& engine, const Rows& rows, const PointFrame& frame
 void pack_half(const Engine& engine, const Rows& rows, const HalfView& half);
 /// Labels the open rows that have lists of candidates by the keys of these, and lists the others.
 void decide_narrow(const Engine& engine, const ClusterView& view);
-/// Labels the listed rows by the keys of all centres.
+/// Labels the listed rows by the keys of all centers.
 void decide_wide(const Engine& engine, const ClusterView& view);
 void own_keys(const Engine& engine, const ClusterView& view, double* keys);
 /// The exact sum of weight times key, in limbs of 32 bits from 2^-1074: [kKeyLimbs], cleared before.
@@ -163,7 +163,7 @@ void add_moved(const Engine& engine, const ClusterView& view, std::int64_t row, 
 /// Before an assignment of some rows; `first`: of the first ones.
 void clear_tally(const Engine& engine, const ClusterView& view, bool first);
 void ready_centres(const Engine& engine, const ClusterView& view);
-/// New centres, unless `wait` and some cluster is empty.
+/// New centers, unless `wait` and some cluster is empty.
 void move_centres(const Engine& engine, const ClusterView& view, bool wait);
 
 // screen.cu

@@ -299,7 +299,7 @@ void Clustering::forget() {
 
 void Clustering::recentre(const double* centres) {
   to_device(engine_, centres_.data(), centres, view_.k * view_.rows.d);
-  engine_.synchronize();  // the host's centres are its own again
+  engine_.synchronize();  // the host's centers are its own again
 }
 
 // Finds the rows whose label changes, and their fresh ones. `first`: of the parts that pass through.

@@ -32,7 +32,7 @@ class Clustering {
   /// Whether there is room for a seeding; one of rows that lie in the device's memory has no other place.
   [[nodiscard]] bool seeds(std::int64_t trials) const;
   void seed(std::int64_t trials);
-  /// Makes rows, at most the clusters, centres of the seeding.
+  /// Makes rows, at most the clusters, centers of the seeding.
   void meet(const std::int64_t* rows, std::int64_t count);
   [[nodiscard]] Seeding& seeding() { return *seeding_; }
   [[nodiscard]] Session& session() const { return session_; }

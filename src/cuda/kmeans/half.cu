@@ -1,26 +1,26 @@
 // The float16 screen of k-means on Hopper: as screen.cu, one persistent block a multiprocessor, one warp that feeds,
-// four warpgroups that multiply 64 rows each with tiles of 128 centres; but what a warpgroup does with its sums is to
-// keep the best and second best score of each row in registers, with the centre's number in the last bits of the best.
-// Rows stay in shared memory while all centres pass; the next 256 rows arrive meanwhile where there is room for both,
-// and where there is not even room for one, rows pass beside the centres. Cost: 2 n k K flops on the matrix unit.
+// four warpgroups that multiply 64 rows each with tiles of 128 centers; but what a warpgroup does with its sums is to
+// keep the best and second best score of each row in registers, with the center's number in the last bits of the best.
+// Rows stay in shared memory while all centers pass; the next 256 rows arrive meanwhile where there is room for both,
+// and where there is not even room for one, rows pass beside the centers. Cost: 2 n k K flops on the matrix unit.
 //
 // Why the label is float64's (contract clauses 3 and 12). Notation of formulas/nearest/half_screen.hpp: X and C_k the
-// row and a centre, centred and scaled by s, T_k = X.C_k - |C_k|^2 / 2, so that |X - C_k|^2 = |X|^2 - 2 T_k. Form P
+// row and a center, centered and scaled by s, T_k = X.C_k - |C_k|^2 / 2, so that |X - C_k|^2 = |X|^2 - 2 T_k. Form P
 // holds for any two rows: |X.C_k - x~.c~_k| <= |X| rho_k + rho_x |c~_k|, and the norm column carries H_k = |C_k|^2 / 2
-// of the exact centre (g = H_k (1 - beta (1 + 2^-8)), no rho), so that by the proof there the score P_k that the matrix
+// of the exact center (g = H_k (1 - beta (1 + 2^-8)), no rho), so that by the proof there the score P_k that the matrix
 // unit makes is T_k - 4 beta at least. From above, P_b <= T_b + D_b with
 //   D_b = (41/20) (A_1 + A_2 + A_3) + ((41/20) beta + 2^-19) H_b + 1,
 // A_i the products of the three allowances, each factor taken (1 + 1/100) times as large and 2^-13 more: twice, because
 // they are in the score, and because the rounding of rows may have gone the other way; beta H for the sum, and beta H +
 // 2^-20 H + 2^-10 for what g and its two float16 fall short of H. Replacing the seven last bits of a score by a number
-// moves it by 2^-16 of itself at most, to P'. So centre b is the label, whatever the ids, when for the second best
+// moves it by 2^-16 of itself at most, to P'. So center b is the label, whatever the ids, when for the second best
 //   P'_2 + 2^-16 |P'_2| + 4 beta + m < P'_b - 2^-16 |P'_b| - D_b,
 // m = (d + 8) 2^-20 for the roundings of two keys, (d + 8) 2^-51 of |X - C|^2 <= 2^30 each. What is evaluated in
 // float32 takes 2^-20 of the scores for its own roundings, and the inequality is kept as a number that P'_2 must stay
 // below: x + c |x| < y holds where x < y - 2 c |y|. Rows that stay open are multiplied a second time, alone, and of the
-// centres only those are kept whose scores do not stay below that number: by the same inequality no other centre can be
-// the label, so that keys of these few decide. Centres that may not win (none, or equal to an earlier one)
-// are rows of zeros with n1 = 65504: their score, -2^29, is below all others, which are above -2^28 - 2^27. A centre
+// centers only those are kept whose scores do not stay below that number: by the same inequality no other center can be
+// the label, so that keys of these few decide. Centers that may not win (none, or equal to an earlier one)
+// are rows of zeros with n1 = 65504: their score, -2^29, is below all others, which are above -2^28 - 2^27. A center
 // that is too far away for float16 leaves every row open.
 #include <algorithm>
 #include <cmath>
@@ -52,7 +52,7 @@ struct Barriers {
 };
 static_assert(sizeof(Barriers) <= kBarrierBytes);
 
-constexpr unsigned kNumberBits = kTableTile - 1;  // of a score: they hold the centre's number in its tile
+constexpr unsigned kNumberBits = kTableTile - 1;  // of a score: they hold the center's number in its tile
 
 struct Shape {
   unsigned mask;  ///< ~kNumberBits, where the compiler does not see it
@@ -60,7 +60,7 @@ struct Shape {
   int steps_a_slot;
   int slots;
   int resident;  ///< tiles of rows in shared memory: 2, 1, or 0: they are streamed
-  int tiles;     ///< of centres
+  int tiles;     ///< of centers
 };
 
 __host__ __device__ constexpr std::size_t slot_bytes_of(const Shape& s) {
@@ -70,16 +70,16 @@ __host__ __device__ constexpr std::size_t rows_bytes_of(const Shape& s) {
   return static_cast<std::size_t>(kRowStepBytes) * s.steps;
 }
 
-/// What a pass multiplies: all rows with all centres, or the open rows; these are few, so that blocks share the
-/// centres.
+/// What a pass multiplies: all rows with all centers, or the open rows; these are few, so that blocks share the
+/// centers.
 struct Work {
   const __half* tiles;
   std::int64_t items;
-  int parts;  ///< of the centres, an item each
+  int parts;  ///< of the centers, an item each
 
   struct Item {
     std::int64_t rows;
-    int begin;  ///< tiles of centres
+    int begin;  ///< tiles of centers
     int end;
   };
   /// Unused where only the kernel's frame is compiled, before Hopper.
@@ -145,13 +145,13 @@ __device__ __forceinline__ float put_bits(float x, unsigned mask, unsigned low) 
   return __uint_as_float(bits);
 }
 
-// Of one row, as far as a lane has seen its centres.
+// Of one row, as far as a lane has seen its centers.
 struct Nearest {
   float best = -HUGE_VALF;
   float second = -HUGE_VALF;
   int tile = 0;
 
-  /// Takes a lane's scores of so many groups of eight centres; `half`: which of its two rows.
+  /// Takes a lane's scores of so many groups of eight centers; `half`: which of its two rows.
   template <int half, int groups>
   __device__ __forceinline__ void take(const float (&sums)[64], unsigned mask, int number) {
     const float before = best;
@@ -171,7 +171,7 @@ struct Nearest {
   }
 };
 
-// What is known of a row before its centres pass: two of four lanes have one each.
+// What is known of a row before its centers pass: two of four lanes have one each.
 struct Row {
   std::int64_t number;
   bool counts;
@@ -222,7 +222,7 @@ __device__ void decide(const ClusterView& v, const Nearest (&nearest)[2], const 
   lists.take(row.number, row.counts, decided, label, row.label, reach);
 }
 
-// Of one lane's two open rows: the centres whose scores reach what the rows' best left possible.
+// Of one lane's two open rows: the centers whose scores reach what the rows' best left possible.
 struct Candidates {
   std::int64_t first = 0;
   float reach[2] = {HUGE_VALF, HUGE_VALF};
@@ -308,7 +308,7 @@ __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, 
         if (v.k - std::int64_t{tile} * kTableTile > kTableTile / 2) {
           nearest[0].take<0, 16>(sums, s.mask, tile);
           nearest[1].take<1, 16>(sums, s.mask, tile);
-        } else {  // no centre in the other half
+        } else {  // no center in the other half
           nearest[0].take<0, 8>(sums, s.mask, tile);
           nearest[1].take<1, 8>(sums, s.mask, tile);
         }
@@ -362,7 +362,7 @@ Shape shape_of(const Engine& engine, const ClusterView& v) {
   s.tiles = static_cast<int>((v.k + kTableTile - 1) / kTableTile);
   const std::size_t room = engine.shared_memory - 1024 - kBarrierBytes - kListBytes;
   const auto slot_steps = [&](int steps) { return static_cast<std::size_t>(steps) * kCentreStepBytes; };
-  // Two tiles of rows beside two of centres; else one beside three quarters of that; else none.
+  // Two tiles of rows beside two of centers; else one beside three quarters of that; else none.
   if (2 * rows_bytes_of(s) + slot_steps(2 * s.steps) <= room) {
     s.resident = 2;
   } else if (rows_bytes_of(s) + slot_steps(s.steps + 4) <= room) {

@@ -1,4 +1,4 @@
-// What the screens of k-means do with a row when they have seen all centres: its label goes to the list of changed
+// What the screens of k-means do with a row when they have seen all centers: its label goes to the list of changed
 // rows, or the row to that of open ones.
 #pragma once
 
@@ -79,13 +79,13 @@ class WarpLists {
   int changed_count_ = 0;
 };
 
-/// Open rows that are multiplied a second time; the rest are decided by the keys of all centres.
+/// Open rows that are multiplied a second time; the rest are decided by the keys of all centers.
 __device__ __forceinline__ std::int64_t narrowed_rows(const ClusterView& v) {
   const auto open = static_cast<std::int64_t>(v.outcome->tally.open);
   return open < v.half.open_room ? open : v.half.open_room;
 }
 
-/// What every other centre's score must stay below for the best one to be the label: the last inequality of
+/// What every other center's score must stay below for the best one to be the label: the last inequality of
 /// half.cu.
 __device__ __forceinline__ float half_reach(const HalfView& v, float best, const HalfFacts& row,
                                             const HalfFacts& centre) {

@@ -16,7 +16,7 @@ constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) - 1;  // of a part
 constexpr std::int64_t kMinPart = 256;                          // rows
 constexpr std::int64_t kPartBytes = std::int64_t{256} << 20;
 constexpr std::int64_t kPlannedLimbs = 2;
-constexpr std::int64_t kMinNarrowed = std::int64_t{1} << 15;  // elements of centres: all their keys cost much
+constexpr std::int64_t kMinNarrowed = std::int64_t{1} << 15;  // elements of centers: all their keys cost much
 constexpr std::int64_t kMinOrdered = std::int64_t{1} << 24;   // terms
 
 // Seconds of one multiprocessor for a row: fused multiply-adds of the float32 screen, and what the float16 screen's
@@ -26,7 +26,7 @@ constexpr double kHalfRate = 4.9e12;
 constexpr double kScoreRate = 2.8e10;
 
 /// Rows on the device at a time: all of them, or as many as take half of what is left, so that other tables (batches,
-/// candidates for centres) have room beside them. Rows that lie there do not pass through.
+/// candidates for centers) have room beside them. Rows that lie there do not pass through.
 std::int64_t part_of(const Session& session, const plugin::Clustering& task) {
   const plugin::Table& table = task.table;
   if (lies_there(table)) {

@@ -18,7 +18,7 @@ bool takes_half(const Engine& engine, std::int64_t d, std::int64_t k);
 std::int64_t narrow_room(const Engine& engine, std::int64_t rows, std::int64_t d, std::int64_t k);
 /// Whether changes of so many rows are ordered before they are added.
 bool orders_changes(const Engine& engine, const plugin::Clustering& task, std::int64_t rows);
-/// Places of the table of centres' hashes.
+/// Places of the table of centers' hashes.
 std::int64_t hash_places(std::int64_t k);
 /// Columns of sums: one more of the weights, where there are some.
 std::int64_t sum_columns(const plugin::Clustering& task);

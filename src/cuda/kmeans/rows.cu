@@ -196,8 +196,8 @@ __global__ void __launch_bounds__(kThreads) decide_narrow_kernel(const T* rows, 
   }
 }
 
-// A block decides 16 rows at a time against 32 centres at a time, which meet in shared memory, 64 columns at a time:
-// eight lanes share a pair, as the contract's key has it, and keep four rows by four centres, so that what is read from
+// A block decides 16 rows at a time against 32 centers at a time, which meet in shared memory, 64 columns at a time:
+// eight lanes share a pair, as the contract's key has it, and keep four rows by four centers, so that what is read from
 // shared memory serves four times.
 constexpr int kDecideRows = 16;
 constexpr int kDecideCentres = 32;
@@ -395,7 +395,7 @@ void decide_wide(const Engine& engine, const ClusterView& view) {
     decide_wide_kernel<<<wide_grid(engine), kThreads, 0, engine.stream>>>(data, view, narrowed ? view.wide : view.open,
                                                                           narrowed ? &tally.wide : &tally.open);
   });
-  check_launch("decide rows among all centres");
+  check_launch("decide rows among all centers");
 }
 
 void own_keys(const Engine& engine, const ClusterView& view, double* keys) {

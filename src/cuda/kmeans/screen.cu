@@ -1,8 +1,8 @@
-// The float32 screen of k-means: a thread has a row, whose columns it multiplies with a panel of centres at a time from
+// The float32 screen of k-means: a thread has a row, whose columns it multiplies with a panel of centers at a time from
 // shared memory (24, or 8 where columns are many), and keeps the best and second best upper bound of each row in
 // registers; then it either knows the label or lists the row. The bound, and why the label is float64's:
 // formulas/kmeans/float_bound.hpp. Cost: n k (d + 2) fused multiply-adds and one read of the points, or
-// one for each pass over the centres where they do not fit a block. Contract clauses 3 and 12.
+// one for each pass over the centers where they do not fit a block. Contract clauses 3 and 12.
 #include <algorithm>
 #include <cmath>
 

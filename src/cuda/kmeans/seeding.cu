@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kWarps = kThreads / 32;
 
-// Before the first centre every key counts as 1.
+// Before the first center every key counts as 1.
 __global__ void begin_kernel(const __grid_constant__ SeedView v, std::int64_t padded) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (row == 0) *v.state = {};
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x % 32 == 0) rows[at] = row;
 }
 
-// Eight lanes a row: the key to its fresh label's centre, if that is less than to any before.
+// Eight lanes a row: the key to its fresh label's center, if that is less than to any before.
 template <class T>
 __global__ void __launch_bounds__(kThreads) merge_kernel(const T* rows, const __grid_constant__ ClusterView clusters,
                                                          const __grid_constant__ SeedView v, std::int64_t centres) {

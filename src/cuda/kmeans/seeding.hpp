@@ -1,4 +1,4 @@
-// First centres being drawn on the device (contract clause 12): the rows' least keys, their masses, and the tree of
+// First centers being drawn on the device (contract clause 12): the rows' least keys, their masses, and the tree of
 // sums that a draw goes down. Nothing but numbers of rows comes to the host.
 #pragma once
 
@@ -45,7 +45,7 @@ struct SeedView {
   double square_scale = 0;          ///< of keys
   uint4* packed = nullptr;          ///< [rows / 16][steps][32 lanes], rows padded to chunks
   SeedFacts* facts = nullptr;       ///< [rows padded to chunks]
-  float* reaches = nullptr;         ///< [rows padded to chunks] how near a centre must be to change a row (reach_of)
+  float* reaches = nullptr;         ///< [rows padded to chunks] how near a center must be to change a row (reach_of)
   std::int32_t* winners = nullptr;  ///< [n]; of k-means||
 };
 
@@ -55,7 +55,7 @@ struct SeedStep {
   int next_trials = 0;           ///< 0: there is no next step
   const double* next = nullptr;  ///< its draws
   std::int64_t* chosen = nullptr;
-  bool first = false;      ///< there is no centre yet
+  bool first = false;      ///< there is no center yet
   bool backwards = false;  ///< begins where the step before ended, whose rows are still in the cache
 };
 
@@ -71,12 +71,12 @@ void choose_seed(const Engine& engine, const Rows& rows, const SeedView& view, c
 
 class Seeding {
  public:
-  /// At most `trials` draws for a centre; 0: for k-means||. What is in `view` must outlive it.
+  /// At most `trials` draws for a center; 0: for k-means||. What is in `view` must outlive it.
   Seeding(const Engine& engine, const ClusterView& view, std::int64_t trials);
 
   void draw(const double* draws, std::int64_t count, std::int64_t* rows);
   void choose(const double* draws, std::int64_t trials, std::int64_t count, std::int64_t* rows);
-  /// Every row has been given a fresh label among `count` centres.
+  /// Every row has been given a fresh label among `count` centers.
   void merge(const ClusterView& view, std::int64_t count);
   /// The total; winners[n] unless null.
   double state(std::int32_t* winners);

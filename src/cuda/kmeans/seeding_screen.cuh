@@ -1,8 +1,8 @@
 // The screen of k-means++, and why a key that it rules out is not below a row's least key (contract clauses 3 and 12).
-// Rows are rounded to bytes with a scale of their own; drawn centres are rows, too, so that the product of two packed
+// Rows are rounded to bytes with a scale of their own; drawn centers are rows, too, so that the product of two packed
 // rows says how far apart they are.
 //
-// X = s (x - m) for a row x, exact, s a power of two with |X_j| < 2 for all columns, m the table's centre; q_x its
+// X = s (x - m) for a row x, exact, s a power of two with |X_j| < 2 for all columns, m the table's center; q_x its
 // bytes and a its scale: a q_x is what X is rounded to, e_x >= |X - a q_x|. For rows x and c with bytes q_x and q_c the
 // sums P = q_x q_c and Q = |q|^2 are integers below 2^31, and
 //   D^2 = |a q_x - b q_c|^2 = a^2 Q_x + b^2 Q_c - 2 a b P,   s |x - c| >= D - e_x - e_c.

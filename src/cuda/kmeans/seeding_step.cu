@@ -1,5 +1,5 @@
 // A step of k-means++ (contract clause 12) in two launches that wait for nothing on the host: what each drawn row would
-// leave as a centre; and the best of them, and the draws of the next step.
+// leave as a center; and the best of them, and the draws of the next step.
 //
 // A block takes a chunk of 1,024 rows, a warp 64 of them. The changes that the last winner made become the rows' keys;
 // a product of bytes (seeding_screen.cuh) finds the pairs of row and draw that may change a key; their float64 keys

@@ -1,5 +1,5 @@
 // What is found out about a table once (contract clause 6 and the screen's needs): that every value is finite, a
-// coordinate median of a sample as centre, and the largest deviation from it. One kernel sorts each column of the
+// coordinate median of a sample as center, and the largest deviation from it. One kernel sorts each column of the
 // sample in shared memory, one passes over the rows; the host waits once. A table that is too large for the device
 // passes through it tile by tile. O(n d).
 #include <algorithm>
@@ -232,7 +232,7 @@ Resident* upload_table(Session& session, const plugin::Table& table, const doubl
   set_facts(*resident, centre, largest);
   check(
       cudaMemcpyAsync(resident->centre.data(), centre, resident->centre.bytes(), cudaMemcpyHostToDevice, engine.stream),
-      "copy the centre to the device");
+      "copy the center to the device");
   engine.synchronize();
   session.resident_bytes += resident->bytes;
   return resident.release();

@@ -22,9 +22,9 @@ struct Rows {
 struct TableFacts {
   const double* centre = nullptr;  ///< [d] in device memory: coordinate median of a sample, rounded to integers for
                                    ///< integral columns
-  double largest = 0;              ///< max |value - centre| over the table
+  double largest = 0;              ///< max |value - center| over the table
   double largest_value = 0;        ///< >= max |value|
-  double longest = 0;              ///< no row is farther from the centre
+  double longest = 0;              ///< no row is farther from the center
   double longest_value = 0;        ///< no row is longer
 };
 

@@ -1,7 +1,7 @@
 // The bound of the float32 screen of k-means, and why the label it gives is float64's (contract clauses 3 and 12): one
 // program for host and device, which say what their numbers are (`Arithmetic`).
 //
-// Notation. X = s x - m and C_k = s c_k - m, exact reals, for a row x and a centre c_k; s a power of two, m any fixed
+// Notation. X = s x - m and C_k = s c_k - m, exact reals, for a row x and a center c_k; s a power of two, m any fixed
 // float32 vector. x~ and c~_k: their roundings to float32. u = 2^-24. n = |x~|^2, h_k = |c~_k|^2 / 2, S_k = x~.c~_k -
 // h_k, so that |x~ - c~_k|^2 = n - 2 S_k. rho_x = u (1 + 2^-10) |x~| + tau, rho_k the same of c~_k: |X - x~| <= rho_x
 // and |C_k - c~_k| <= rho_k, because each element is rounded once in float32 (before that in float64 at most twice) and
@@ -10,7 +10,7 @@
 // The kernel starts at `start_k`, adds d products and then g e_k, with e_k >= |c~_k|; 2 (d + 1) roundings at most. Its
 // result P_k differs from the real start_k + x~.c~_k + g e_k by no more than
 //   A_k = (5/4) u (d + 2) (h_k + |x~||c~_k| + g e_k) + 2^-120,
-// since (d + 16) 2^-23 <= 1/32. With B = (5/4) u (d + 4), N the least length of a centre, R = (17/16) (|x~| + N),
+// since (d + 16) 2^-23 <= 1/32. With B = (5/4) u (d + 4), N the least length of a center, R = (17/16) (|x~| + N),
 //   g       = (B |x~| + 2 u (1 + 2^-10) (|x~| + N)) (1 + 2 B)      (rounded up)
 //   f_k     = B h_k + 2^-100,  start_k = -h_k + f_k                  (rounded up)
 // P_k >= S_k + R rho_k + rho_k^2 / 2 for every k, and S_k >= P_k - 2 (g e_k + f_k). (R tau < 2^-100 / 4, as lengths are
@@ -18,16 +18,16 @@
 //
 // Let b have the largest P. S = P_b - 2 (g e_b + f_b) <= S_b, delta = sqrt(n - 2 S) >= |x~ - c~_b|, and U = delta +
 // rho_x
-// + rho_b >= s |x - c_b|. A centre whose key is not above that of c_b has s |x - c_k| <= U (1 + m'), m' = (d + 8) 2^-51
+// + rho_b >= s |x - c_b|. A center whose key is not above that of c_b has s |x - c_k| <= U (1 + m'), m' = (d + 8) 2^-51
 // for the roundings of two keys. Then |x~ - c~_k| <= U (1 + m') + rho_x + rho_k, and where U (1 + m') + rho_x <= R
 // (tested),
 //   P_k >= S_k + R rho_k + rho_k^2 / 2 >= (n - (U (1 + m') + rho_x)^2) / 2 = S - w (delta + w / 2) =: t,
 //   w = U (1 + m') + rho_x - delta = 2 rho_x + rho_b + m' U.
-// So a k with P_k < t may be left out, and where the second largest P is below t, b is the label: no other centre has a
-// key as small, whatever its id. Centres that are equal bit for bit are one centre here, that of the smallest id.
+// So a k with P_k < t may be left out, and where the second largest P is below t, b is the label: no other center has a
+// key as small, whatever its id. Centers that are equal bit for bit are one center here, that of the smallest id.
 //
 // The same P give the bounds of Hamerly's method: s |x - c_b| <= U, and for all others s |x - c_k| >= sqrt(n - 2 P_2)
-// - rho_x - max rho, P_2 the second largest P. When centres move, the first grows by the centre's own shift, the
+// - rho_x - max rho, P_2 the second largest P. When centers move, the first grows by the center's own shift, the
 // second shrinks by the largest shift of another one; while U (1 + 2^-20) is below it, the label cannot change.
 // Arithmetic on these quantities is float32; factors 1 +- 2^-20 and allowances of 2^-21 of what is subtracted cover its
 // roundings, some five a line.
@@ -44,10 +44,10 @@ namespace vicinal::core {
 
 inline constexpr double kLloydUnit = 0x1p-24 * (1 + 0x1p-10);
 inline constexpr double kLloydTiny = 0x1p-120;
-/// Centres whose |c~|^2 is above leave every row to keys.
+/// Centers whose |c~|^2 is above leave every row to keys.
 inline constexpr double kMaxLloydSquares = 0x1p80;
 
-/// Whether the screen serves tables of d columns whose largest |value - centre| is `largest`: within this range keys
+/// Whether the screen serves tables of d columns whose largest |value - center| is `largest`: within this range keys
 /// neither overflow nor lose their relative accuracy where bounds of 2^-149 still count.
 inline bool lloyd_serves(std::int64_t d, double largest) noexcept {
   return d <= std::int64_t{1} << 17 && largest >= 0x1p-300 && largest <= 0x1p500;
@@ -64,7 +64,7 @@ constexpr double lloyd_key_margin(std::int64_t d) noexcept {
   return static_cast<double>(d + 8) * 0x1p-51;
 }
 
-// ---- of a centre
+// ---- of a center
 
 /// To be rounded up to float32.
 struct LloydCentre {
@@ -87,11 +87,11 @@ struct LloydBound {
   float unit = 0;        ///< u (1 + 2^-10)
   float tiny = 0;        ///< tau
   float key_margin = 0;  ///< m
-  float least_norm = 0;  ///< N: of the centre nearest to the origin
-  float most_rho = 0;    ///< of all centres
+  float least_norm = 0;  ///< N: of the center nearest to the origin
+  float most_rho = 0;    ///< of all centers
 };
 
-/// What is known of a row after all centres: P_b and the allowances of b.
+/// What is known of a row after all centers: P_b and the allowances of b.
 template <class V>
 struct LloydRow {
   V norm;  ///< |x~|^2 as it was added up
@@ -102,7 +102,7 @@ struct LloydRow {
 };
 template <class V>
 struct LloydDecision {
-  V threshold;  ///< t, or -infinity: every centre's upper bound reaches it that may be nearest
+  V threshold;  ///< t, or -infinity: every center's upper bound reaches it that may be nearest
   V upper;      ///< U
   V rho_point;
 };
@@ -121,7 +121,7 @@ template <class Arithmetic, class V = typename Arithmetic::Value>
   return Arithmetic::sqrt(norm_up) * V(kLloydUp) + V(of.tiny);
 }
 
-/// g: what the length of a centre is multiplied with.
+/// g: what the length of a center is multiplied with.
 template <class Arithmetic, class V = typename Arithmetic::Value>
 [[gnu::always_inline]] VICINAL_HD inline V lloyd_factor(const LloydBound& of, V norm) {
   const V length = lloyd_length<Arithmetic>(of, norm * V(1 + 2 * of.beta));

@@ -64,7 +64,7 @@ VICINAL_HD inline std::int64_t settle_limbs(std::int64_t* limbs, std::int64_t st
   for (int i = 0; i < count; ++i) {
     const std::int64_t value = limbs[i * stride] + carry;
     limbs[i * stride] = value & ((std::int64_t{1} << bits) - 1);
-    carry = value >> bits;  // towards minus infinity
+    carry = value >> bits;  // toward minus infinity
   }
   return carry;
 }

@@ -31,7 +31,7 @@ struct FloatSums {
   double error_sq = 0;    // |y_c - y~|^2
 };
 
-/// Rounds one column, already centred and scaled, and adds it to the sums.
+/// Rounds one column, already centered and scaled, and adds it to the sums.
 VICINAL_HD inline float add_float(double value, FloatSums& sums) noexcept {
   const auto rounded = static_cast<float>(value);
   const auto wide = static_cast<double>(rounded);

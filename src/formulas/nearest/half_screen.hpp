@@ -91,7 +91,7 @@ struct HalfSums {
   double weighted_sq = 0;  // sum w max(|y~|, 2^-14)^2
 };
 
-/// Rounds one column, already centred and scaled, and adds it to the sums. Returns the float16.
+/// Rounds one column, already centered and scaled, and adds it to the sums. Returns the float16.
 VICINAL_HD inline std::uint16_t add_half(double value, double weight, HalfSums& sums) noexcept {
   std::uint16_t bits = half_bits(value, HalfRounding::nearest_even);
   if ((bits & 0x7fffU) == 0x7c00U) --bits;  // the largest finite one
@@ -128,13 +128,13 @@ VICINAL_HD inline HalfRow half_row(const HalfSums& sums) noexcept {
           root_above(sums.weighted_sq), root_above(sums.rounded_sq)};
 }
 
-/// Exponent of s, the scale of a table whose longest centred row has that length.
+/// Exponent of s, the scale of a table whose longest centered row has that length.
 VICINAL_HD inline int half_table_exponent(double longest) noexcept {
   if (!(longest > 0 && longest < 0x1p1023)) return longest > 0 ? -1010 : 0;
   const int exponent = 13 - std::ilogb(longest);
   return exponent < 1000 ? exponent : 1000;
 }
-/// e of a query whose centred row, times s, has that length; below kMinHalfExponent: it is not screened.
+/// e of a query whose centered row, times s, has that length; below kMinHalfExponent: it is not screened.
 VICINAL_HD inline int half_query_exponent(double length) noexcept {
   if (!(length < 0x1p1023)) return kMinHalfExponent - 1;
   const int exponent = length > 0 ? 13 - std::ilogb(length) : 0;

@@ -1,4 +1,4 @@
-// spectral_cocluster: the normalised matrix, its leading vectors (leading_vectors.cpp), and k-means (contract clause
+// spectral_cocluster: the normalized matrix, its leading vectors (leading_vectors.cpp), and k-means (contract clause
 // 16).
 #include <fmt/core.h>
 

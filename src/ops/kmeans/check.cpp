@@ -85,7 +85,7 @@ void check_model(const KMeans& model) {
   std::int64_t size = 0;
   if (model.clusters < 1 || model.cols < 1 || __builtin_mul_overflow(model.clusters, model.cols, &size) ||
       size != static_cast<std::int64_t>(model.centres.size())) {
-    refuse("model: its centres do not fit its clusters and columns");
+    refuse("model: its centers do not fit its clusters and columns");
   }
   if (model.metric != Metric::euclidean && model.metric != Metric::cosine) {
     refuse("model: its metric is neither euclidean nor cosine");

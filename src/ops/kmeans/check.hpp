@@ -18,15 +18,15 @@ void check_all_rows(std::int64_t rows, std::int64_t weighted, const KMeansOption
 /// Throws `invalid_argument` for a table, weights, a metric or a number of clusters that no k-means has.
 void check_clusters(const Context& ctx, const TableView& table, std::span<const double> weights, Metric metric,
                     std::int64_t clusters);
-/// Throws `invalid_argument` unless given centres are [clusters, d] in host memory.
+/// Throws `invalid_argument` unless given centers are [clusters, d] in host memory.
 void check_given(const Context& ctx, const TableView& centres, std::int64_t clusters, std::int64_t d);
 /// Throws `invalid_argument` unless there are none or one for each of n rows, finite and at least 0; `first_row` is
 /// added to the number of a row.
 void check_weights(std::span<const double> weights, std::int64_t n, std::int64_t first_row = 0);
-/// Throws `bad_data` by row and column for centres [k, d] that are not finite or are 2^500 and more.
+/// Throws `bad_data` by row and column for centers [k, d] that are not finite or are 2^500 and more.
 void check_centres(std::span<const double> centres, std::int64_t d);
 
-/// Throws `invalid_argument` for a model whose centres do not fit its clusters and columns, or of a metric that k-means
+/// Throws `invalid_argument` for a model whose centers do not fit its clusters and columns, or of a metric that k-means
 /// does not have; `bad_data` as `check_centres`.
 void check_model(const KMeans& model);
 

@@ -9,7 +9,7 @@
 
 namespace vicinal::ops {
 
-/// Gives these empty clusters, ascending, the rows farthest from their centres, of rows that have just been assigned.
+/// Gives these empty clusters, ascending, the rows farthest from their centers, of rows that have just been assigned.
 /// False when none got one. O(n); 20 bytes for each of the rank's rows.
 bool fill_empty(kernels::Lloyd& lloyd, const RankRows& rows, std::span<const std::int32_t> empty);
 

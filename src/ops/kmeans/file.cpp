@@ -1,4 +1,4 @@
-// KMeansModel: its file is an index (ops/nearest/index_file.hpp) of the centres, in which a row's label is its nearest
+// KMeansModel: its file is an index (ops/nearest/index_file.hpp) of the centers, in which a row's label is its nearest
 // neighbor, with the clusters' sizes as a further array. What is read passes the checks that a caller's own model
 // passes.
 #include <algorithm>
@@ -59,7 +59,7 @@ KMeansModel KMeansModel::load(const Context& ctx, const std::filesystem::path& p
   const auto centres = ops::load_index(ctx, path, kClusterFile, &parts);
   ops::ModelReader file(kClusterFile, path, parts);
   const TableView& table = centres->table;
-  file.require(table.dtype() == DType::float64, "its centres are not float64");
+  file.require(table.dtype() == DType::float64, "its centers are not float64");
   core::require_memory(ctx, static_cast<std::uint64_t>(table.rows() * table.cols()) * 8 + ops::numbers_in(parts) * 8,
                        "loading the model '" + path.string() + "'");
   KMeansModel model;

@@ -156,7 +156,7 @@ double least_shift(Lloyd& lloyd, const RankRows& rows, const KMeansOptions& opti
   return options.tolerance * (lloyd.inertia() / weight / static_cast<double>(d));
 }
 
-// Centres that the caller gave, brought to length one where the metric is cosine.
+// Centers that the caller gave, brought to length one where the metric is cosine.
 void check_given_values(const Context& ctx, std::vector<double>& centres, std::int64_t d, Metric metric) {
   check_centres(centres, d);
   if (metric == Metric::cosine) {
@@ -182,7 +182,7 @@ Plan plan_of_rows(const Context& ctx, const TableView& table, const KMeansOption
   plan.isa = backend.isa(ctx);
   plan.threads = ctx.threads();
   const kernels::MemoryNeed seeding = initial_bytes(ctx, weighted, table.cols(), options);
-  // Centres of three iterations, and what cosine makes of them; labels of two runs and of the last iteration; keys,
+  // Centers of three iterations, and what cosine makes of them; labels of two runs and of the last iteration; keys,
   // labels and ids where empty clusters are filled.
   const kernels::MemoryNeed batch = batch_bytes(ctx, table.cols(), options);
   plan.memory = lloyd.bytes.host + std::max(seeding.host, batch.host) + 6 * size + n * 12 + n * 20;
@@ -203,7 +203,7 @@ Plan plan_of_rows(const Context& ctx, const TableView& table, const KMeansOption
     plan.reason += "; the table does not fit there, so that each iteration reads it anew, " +
                    std::to_string(lloyd.part) + " rows at a time";
   }
-  if (lloyd.seeds_on_host) plan.reason += "; the memory to draw first centres is missing there, so the host draws";
+  if (lloyd.seeds_on_host) plan.reason += "; the memory to draw first centers is missing there, so the host draws";
   return plan;
 }
 

@@ -113,7 +113,7 @@ std::vector<double> Stepper::cluster_weights(const kernels::Lloyd& batch) {
   return sums;
 }
 
-// Towards the mean of the batch's rows, by what these weigh beside all that the cluster has won.
+// Toward the mean of the batch's rows, by what these weigh beside all that the cluster has won.
 void Stepper::move_centre(std::int64_t cluster, double weight) {
   double& mass = masses_[static_cast<std::size_t>(cluster)];
   mass += weight;
@@ -180,7 +180,7 @@ kernels::MemoryNeed batch_bytes(const Context& ctx, std::int64_t d, const KMeans
                                   .bytes;
   // Rows and weights; numbers, labels and order; keys, labels and ids where clusters are filled.
   bytes.host += static_cast<std::uint64_t>(options.batch_size) * static_cast<std::uint64_t>(d * 8 + 16 + 8 + 12 + 20);
-  // Centres before and after; masses, sizes and weights.
+  // Centers before and after; masses, sizes and weights.
   bytes.host += static_cast<std::uint64_t>(options.clusters) * static_cast<std::uint64_t>(2 * d * 8 + 32);
   return bytes;
 }

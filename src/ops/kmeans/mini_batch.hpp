@@ -17,7 +17,7 @@ struct Batches {
   std::vector<double> history;  ///< inertia of each batch, where it is asked for
 };
 
-/// From these centres [k, d]; `table` gives the rows of `task`. O(b k d) an iteration, b = options.batch_size.
+/// From these centers [k, d]; `table` gives the rows of `task`. O(b k d) an iteration, b = options.batch_size.
 Batches run_batches(const Context& ctx, const kernels::Lloyd& table, const kernels::ClusterTask& task,
                     const KMeansOptions& options, std::int64_t run, std::vector<double> centres);
 

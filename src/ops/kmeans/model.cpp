@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kDistanceValues = std::int64_t{1} << 17;  // of rows that are widened together
 
-/// A row whose distance to a centre is not finite.
+/// A row whose distance to a center is not finite.
 [[noreturn]] void refuse_row(const double* row, std::int64_t d, std::size_t number) {
   const std::string name = "table: row " + std::to_string(number);
   for (std::int64_t j = 0; j < d; ++j) {
@@ -30,7 +30,7 @@ constexpr std::int64_t kDistanceValues = std::int64_t{1} << 17;  // of rows that
     throw Error(ErrorCode::bad_data, name + ", column " + std::to_string(j) + " is " +
                                          (std::isnan(row[j]) ? "NaN" : "infinite") + ", must be finite");
   }
-  throw Error(ErrorCode::bad_data, name + " is so far from its centre that the distance overflows float64");
+  throw Error(ErrorCode::bad_data, name + " is so far from its center that the distance overflows float64");
 }
 
 // The rows as the model's metric takes them.
@@ -53,7 +53,7 @@ ops::ClusteredRows rows_for(const Context& ctx, const KMeans& model, const Table
   return {ctx, table, {}, model.metric};
 }
 
-// The rows of a table, assigned to the centres.
+// The rows of a table, assigned to the centers.
 std::unique_ptr<kernels::Lloyd> assigned(const Context& ctx, const KMeans& model, const ops::ClusteredRows& rows,
                                          std::span<const double> weights) {
   auto lloyd = kernels::backend_of(ctx).kmeans().lloyd(ctx, {rows.table(), weights, model.clusters, false});
@@ -87,7 +87,7 @@ double score(const Context& ctx, const KMeans& model, const TableView& table, st
 std::vector<double> transform(const Context& ctx, const KMeans& model, const TableView& table) try {
   const core::Entry entry;
   const ops::ClusteredRows rows = rows_for(ctx, model, table);
-  // Every centre is a neighbor of every row.
+  // Every center is a neighbor of every row.
   const TableView centres(model.centres.data(), model.clusters, model.cols);
   const bool cosine = model.metric == Metric::cosine;
   const NeighborGraph graph = knn(ctx, centres, rows.table(),

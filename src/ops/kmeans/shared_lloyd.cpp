@@ -145,7 +145,7 @@ kernels::AssignCounts SharedLloyd::counts() const {
 }
 
 std::uint64_t SharedLloyd::bytes(std::int64_t k, std::int64_t d, std::int64_t n, bool weighted, std::int64_t limbs) {
-  // Centres, parts, shifts and counts; what draws know of all masses.
+  // Centers, parts, shifts and counts; what draws know of all masses.
   const auto clusters = static_cast<std::uint64_t>(k);
   const auto cols = static_cast<std::uint64_t>(d);
   const std::uint64_t cluster = cols * 8 + static_cast<std::uint64_t>(planned_size(d, weighted, limbs)) * 8 + 16;

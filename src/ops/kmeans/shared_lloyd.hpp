@@ -1,4 +1,4 @@
-// Lloyd's iterations over the rows of all ranks (contract clause 12, shards): every rank has the centres and its own
+// Lloyd's iterations over the rows of all ranks (contract clause 12, shards): every rank has the centers and its own
 // labels; sizes, sums and inertia are added as integers. To those who iterate it is a table like any other, whose
 // functions all ranks call in the same order. Rows are numbered over all ranks, but for labels and keys, which are
 // those of the rank's own rows. Rows that a rank lacks altogether are no error.

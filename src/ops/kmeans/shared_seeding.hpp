@@ -1,4 +1,4 @@
-// First centres drawn from the rows of all ranks (contract clause 12, draws): the draws are the same on every rank, the
+// First centers drawn from the rows of all ranks (contract clause 12, draws): the draws are the same on every rank, the
 // rows' masses are each rank's own (ops/kmeans/shared_masses.hpp).
 #pragma once
 

@@ -1,5 +1,5 @@
 // KMeansSteps: the backend's Lloyd in the caller's hands (contract clause 12, steps). Rows of weight 0 have a Lloyd of
-// their own, whose sums nobody needs; its centres are brought up to date before it is asked.
+// their own, whose sums nobody needs; its centers are brought up to date before it is asked.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -39,7 +39,7 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansStepsOption
     bytes.host += more.host;
     bytes.device += more.device;
   }
-  // Centres of two iterations, given and returned ones; weights; sizes, labels and keys that are returned; where there
+  // Centers of two iterations, given and returned ones; weights; sizes, labels and keys that are returned; where there
   // are copies, keys of the rows left out, before they are among the others.
   const auto size = static_cast<std::uint64_t>(options.clusters * table.cols()) * sizeof(double);
   Plan plan;
@@ -83,7 +83,7 @@ struct KMeansSteps::State {
     if (!rows->left_out().empty()) others = backend.lloyd(ctx, {rows->table_left_out(), {}, k, false});
   }
 
-  /// Centres that were given, float64, at length one where the metric wants that.
+  /// Centers that were given, float64, at length one where the metric wants that.
   [[nodiscard]] std::vector<double> given(const TableView& view) const {
     ops::check_given(ctx, view, k, d);
     std::vector<double> centres(static_cast<std::size_t>(k * d));
@@ -96,7 +96,7 @@ struct KMeansSteps::State {
   }
   void require(Phase needed, const char* function) const {
     if (phase >= needed) return;
-    refuse(std::string(function) + ": there are no " + (phase == Phase::nothing ? "centres" : "labels") +
+    refuse(std::string(function) + ": there are no " + (phase == Phase::nothing ? "centers" : "labels") +
            " yet; call " + (phase == Phase::nothing ? "start" : "assign") + " before");
   }
   /// Runs a step after which there is what `after` says; if it throws, there is nothing.

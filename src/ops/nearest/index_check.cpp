@@ -1,4 +1,4 @@
-// See index_check.hpp. The centre needs no check: every finite one is sound (cpu/nearest/ladder.cpp). Neither do the
+// See index_check.hpp. The center needs no check: every finite one is sound (cpu/nearest/ladder.cpp). Neither do the
 // tree, whose boxes are made from the table, and the k-distances, of which any are sound.
 #include "ops/nearest/index_check.hpp"
 
@@ -30,7 +30,7 @@ std::string wrong_value(const kernels::Prepared& index, const double* rows, std:
       const bool near = std::fabs(value - index.centre[static_cast<std::size_t>(j)]) <= largest;
       if (near && std::isfinite(value)) continue;
       return "row " + std::to_string(first + i) + ", column " + std::to_string(j) +
-             (std::isfinite(value) ? " is farther from the centre than 'largest'" : " is not finite");
+             (std::isfinite(value) ? " is farther from the center than 'largest'" : " is not finite");
     }
   }
   return {};

@@ -14,7 +14,7 @@ namespace vicinal::ops {
 void check_groups(const FileKind& kind, const std::filesystem::path& path, const kernels::Prepared& index);
 
 /// Throws `bad_data` naming the file for a value that is not finite (with its row and column) or farther from the
-/// centre than `largest`, and for rows of one group that differ. O(n d).
+/// center than `largest`, and for rows of one group that differ. O(n d).
 void check_rows(const Context& ctx, const FileKind& kind, const std::filesystem::path& path,
                 const kernels::Prepared& index);
 

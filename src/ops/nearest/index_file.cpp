@@ -322,7 +322,7 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
   index.table = TableView(at(tensors->size() - 2), shape.dtype, shape.rows, shape.cols, shape.cols);
   index.storage = bytes.owner;
   const bool finite = std::all_of(index.centre.begin(), index.centre.end(), [](double x) { return std::isfinite(x); });
-  if (!finite || !std::isfinite(index.largest) || index.largest < 0) refuse_part(place, "its centre is not finite");
+  if (!finite || !std::isfinite(index.largest) || index.largest < 0) refuse_part(place, "its center is not finite");
   if (shape.groups > 0) {
     index.distinct = read_values<std::int64_t>(at(2), shape.groups);
     index.member_offsets = read_values<std::int64_t>(at(3), shape.groups + 1);

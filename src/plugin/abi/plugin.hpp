@@ -161,7 +161,7 @@ struct ClusterState {
   double* centres = nullptr;       ///< [k, d]
   std::int64_t* sizes = nullptr;   ///< [k]
   std::int32_t* labels = nullptr;  ///< [n]
-  double* keys = nullptr;          ///< [n] of each row and its label's centre
+  double* keys = nullptr;          ///< [n] of each row and its label's center
   double* inertia = nullptr;       ///< [1]
 };
 
@@ -260,9 +260,9 @@ struct Functions {
   void (*cluster)(void* engine, const HostCalls* host, const Clustering* task, void** clustering,
                   Status* status) = nullptr;
   void (*release_clustering)(void* clustering) = nullptr;
-  /// Forgets labels and sums and takes centres [k, d].
+  /// Forgets labels and sums and takes centers [k, d].
   void (*cluster_start)(void* clustering, const double* centres, std::int64_t k, Status* status) = nullptr;
-  /// Takes other centres and keeps labels and sums.
+  /// Takes other centers and keeps labels and sums.
   void (*cluster_recentre)(void* clustering, const double* centres, Status* status) = nullptr;
   /// `work`: ClusterWork, of which one or two.
   void (*cluster_step)(void* clustering, const HostCalls* host, const Table* table, std::int32_t work,
@@ -276,7 +276,7 @@ struct Functions {
                        double* values, Status* status) = nullptr;
   /// Whether k-means++ with so many rows an attempt has room on the device, which must hold all rows.
   std::int32_t (*seeds)(void* clustering, std::int64_t trials) = nullptr;
-  /// First centres (kernels::Seeding), one at a time: begins anew, with at most so many draws for one; below 0: ends.
+  /// First centers (kernels::Seeding), one at a time: begins anew, with at most so many draws for one; below 0: ends.
   void (*seed)(void* clustering, std::int64_t trials, Status* status) = nullptr;
   void (*seed_draw)(void* clustering, const double* draws, std::int64_t count, std::int64_t* rows,
                     Status* status) = nullptr;

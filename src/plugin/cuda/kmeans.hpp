@@ -1,4 +1,4 @@
-// k-means on a device: centres, labels and sums lie there, and an iteration costs one call.
+// k-means on a device: centers, labels and sums lie there, and an iteration costs one call.
 #pragma once
 
 #include <memory>

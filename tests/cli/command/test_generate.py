@@ -102,7 +102,7 @@ def test_generated_tables_follow_the_contract(ok, tmp_path, shape, d, noise):
 
 @pytest.mark.parametrize("scale", ["standard", "minmax"])
 def test_prepared_columns_follow_the_contract(ok, tmp_path, scale):
-    """As k-means sees them: with a cluster a row, the centres are the prepared rows."""
+    """As k-means sees them: with a cluster a row, the centers are the prepared rows."""
     generator = np.random.default_rng(5)
     values = np.hstack([generator.normal(1e3, 7, (40, 3)), generator.uniform(-1e-200, 1e-200, (40, 1)), np.full((40, 1), 3.1)])
     np.save(tmp_path / "t.npy", values)

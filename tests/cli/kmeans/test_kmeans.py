@@ -149,7 +149,7 @@ def test_report_and_its_silhouette(ok_json, vicinal, tmp_path, blobs):
     assert told["report"] == "report.html" and told["silhouette_rows"] == 160
     assert not abs(told["silhouette"] - wanted) > tolerance(blobs)
     page = (tmp_path / "report.html").read_text()
-    for section in ("Where the clusters lie", "How well rows fit", "Cluster by cluster", "The way there", "The centres"):
+    for section in ("Where the clusters lie", "How well rows fit", "Cluster by cluster", "The way there", "The centers"):
         assert section in page
     # The same clusters by their model: no iterations, so no way there; all else is drawn.
     done = vicinal("kmeans", "blobs.npy", "--model", "model.vkm", "--report", "model.html")

@@ -34,7 +34,7 @@ def read_scores(path):
 
 @pytest.fixture
 def rows(tmp_path):
-    """Two hundred rows with five far out, and others to score; as .npy and .csv, labelled."""
+    """Two hundred rows with five far out, and others to score; as .npy and .csv, labeled."""
     generator = np.random.default_rng(5)
     table = np.concatenate([generator.normal(size=(200, 4)), generator.normal(size=(5, 4)) * 6 + 8])
     queries = np.concatenate([generator.normal(size=(30, 4)), generator.normal(size=(6, 4)) * 9])

@@ -41,21 +41,15 @@ void check_clusters(const PairTable& data, DbscanOptions options, const std::str
   options.metric = data.metric;
   options.p = data.p;
   const Dbscan expected = reference::dbscan(data.keys, options);
-  std::vector<Context> made = cpu_contexts(turn);
-  if (made.empty()) return;
-  if (!in_all) made = {made[turn % made.size()]};
-  for (const Method method : methods_of(data.metric)) {
+  check_each_way(data.metric, turn, in_all, [&](const Context& ctx, Method method) {
     options.method = method;
-    for (const Context& ctx : made) {
-      const Dbscan got = dbscan(ctx, data.table.view(), options);
-      const std::string where = what + " " + text_of(options) + " threads=" + std::to_string(ctx.threads());
-      EXPECT_EQ(got.core, expected.core) << where;
-      EXPECT_EQ(got.labels, expected.labels) << where;
-      EXPECT_EQ(got.clusters, expected.clusters) << where;
-      expect_sound(got, where);
-      if (::testing::Test::HasFailure()) return;
-    }
-  }
+    const Dbscan got = dbscan(ctx, data.table.view(), options);
+    const std::string where = what + " " + text_of(options) + " threads=" + std::to_string(ctx.threads());
+    EXPECT_EQ(got.core, expected.core) << where;
+    EXPECT_EQ(got.labels, expected.labels) << where;
+    EXPECT_EQ(got.clusters, expected.clusters) << where;
+    expect_sound(got, where);
+  });
 }
 
 // Distances of the table that are worth a try, and one just below each.

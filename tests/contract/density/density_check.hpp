@@ -1,6 +1,8 @@
 // What the tests of density clustering have in common: tables with the keys of all their pairs, and contexts.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -60,6 +62,21 @@ inline std::vector<Method> methods_of(Metric metric) {
     if (serves(method, metric)) methods.push_back(method);
   }
   return methods;
+}
+
+/// Calls check(ctx, method) for every method that serves a metric, in all contexts or in one, which `turn` varies,
+/// until a check fails. Calls nothing if all contexts are those of a device.
+template <class Check>
+void check_each_way(Metric metric, std::uint64_t turn, bool in_all, const Check& check) {
+  std::vector<Context> made = cpu_contexts(turn);
+  if (made.empty()) return;
+  if (!in_all) made = {made[turn % made.size()]};
+  for (const Method method : methods_of(metric)) {
+    for (const Context& ctx : made) {
+      check(ctx, method);
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
 }
 
 }  // namespace vicinal::contract

@@ -45,17 +45,11 @@ void check_tree(const PairTable& data, SpanningTreeOptions options, const std::s
   options.metric = data.metric;
   options.p = data.p;
   const SpanningTree expected = reference::minimum_spanning_tree(data.keys, options);
-  std::vector<Context> made = cpu_contexts(turn);
-  if (made.empty()) return;
-  if (!in_all) made = {made[turn % made.size()]};
-  for (const Method method : methods_of(data.metric)) {
+  check_each_way(data.metric, turn, in_all, [&](const Context& ctx, Method method) {
     options.method = method;
-    for (const Context& ctx : made) {
-      const SpanningTree got = minimum_spanning_tree(ctx, data.table.view(), options);
-      expect_same_tree(got, expected, what + " " + text_of(options) + " threads=" + std::to_string(ctx.threads()));
-      if (::testing::Test::HasFailure()) return;
-    }
-  }
+    const SpanningTree got = minimum_spanning_tree(ctx, data.table.view(), options);
+    expect_same_tree(got, expected, what + " " + text_of(options) + " threads=" + std::to_string(ctx.threads()));
+  });
 }
 
 std::vector<SpanningTreeOptions> every_reach(std::int64_t n) {

@@ -75,7 +75,7 @@ Objects read_objects(const std::filesystem::path& path) {
   return objects;
 }
 
-/// Same memberships after as many loops, and centres as near as the serial tool's rounding lets them be. Of a cluster
+/// Same memberships after as many loops, and centers as near as the serial tool's rounding lets them be. Of a cluster
 /// of s members it rounds s sums, each by at most s * largest * 2^-53, and divides by s; three more roundings are the
 /// quotient's, ours and that of our sum.
 void expect_classical(const Objects& objects, std::int64_t k, const std::string& what) {
@@ -146,7 +146,7 @@ std::int64_t fake_count(const char* name) {
 
 class KMeansOnADevice : public DeviceTest {};
 
-// Fault: memberships go to the host in every loop, and the new centres are made there.
+// Fault: memberships go to the host in every loop, and the new centers are made there.
 TEST_F(KMeansOnADevice, LabelsAreCopiedOnceWhateverTheIterations) {
   if (!is_fake()) GTEST_SKIP() << "only the fake device counts copies";
   const Rows rows = make_rows(Family::gaussian, {3000, 4, 1}, 3);

@@ -191,7 +191,7 @@ TEST(KMeans, ManyRowsSettle) {
   check_kmeans(stored.view(), options, "20000 rows");
 }
 
-// As many centres and columns as a device's tensor cores are asked about, and data that their float16 finds easy and
+// As many centers and columns as a device's tensor cores are asked about, and data that their float16 finds easy and
 // hard.
 TEST(KMeans, ManyCentresAndColumns) {
   std::uint64_t turn = 0;
@@ -207,7 +207,7 @@ TEST(KMeans, ManyCentresAndColumns) {
   }
 }
 
-// So many columns that a device multiplies fewer centres at a time, or none.
+// So many columns that a device multiplies fewer centers at a time, or none.
 TEST(KMeans, ManyColumns) {
   const std::int64_t shapes[][3] = {{150, 1100, 7}, {120, 2500, 30}, {90, 5000, 11}, {40, 7300, 3}};
   for (const auto& [n, d, k] : shapes) {
@@ -288,7 +288,7 @@ TEST(KMeans, CentreDistancesRefuseLabelsAndValues) {
   rows[3] = std::nan("");
   refused(asking(labels), ErrorCode::bad_data, "table: row 1, column 1 is NaN");
   rows[3] = 1e200;
-  refused(asking(labels), ErrorCode::bad_data, "table: row 1 is so far from its centre");
+  refused(asking(labels), ErrorCode::bad_data, "table: row 1 is so far from its center");
 }
 
 TEST(KMeans, PredictTransformScore) {
@@ -356,7 +356,7 @@ TEST(KMeansRefusal, NamesWhatIsWrong) {
   }
 }
 
-// As many rows, columns and centres as a device needs to order its changes before it adds them, and to look for
+// As many rows, columns and centers as a device needs to order its changes before it adds them, and to look for
 // candidates of the rows that its screen leaves open: too many for the reference, so that the CPU's bits stand for it.
 TEST(KMeans, ADeviceAtItsFullWidth) {
   if (!cuda_missing().empty()) GTEST_SKIP() << "no CUDA: " << cuda_missing();

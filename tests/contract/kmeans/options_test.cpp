@@ -85,7 +85,7 @@ TEST(KMeans, ARowMovedToAnEmptyClusterGoesOn) {
   }
 }
 
-// Centres move by 0.25 each, and V is 1: a shift of what the tolerance allows ends it.
+// Centers move by 0.25 each, and V is 1: a shift of what the tolerance allows ends it.
 TEST(KMeans, AShiftAtTheToleranceEndsIt) {
   const std::vector<double> rows = {-1, -1, 1, 1};
   const std::vector<double> centres = {-1.5, 1.5};
@@ -112,7 +112,7 @@ TEST(KMeans, ParallelSeedingOfTies) {
   }
 }
 
-// The centres are the means at once, so that they shift by 0; where the allowed shift is 0, too, labels must settle.
+// The centers are the means at once, so that they shift by 0; where the allowed shift is 0, too, labels must settle.
 TEST(KMeans, AnAllowedShiftOfZeroEndsNothing) {
   const std::vector<double> rows = {0.03125, 0.0625, 0.125, 0.15625};
   const std::vector<double> centres = {0.046875, 0.140625};
@@ -162,7 +162,7 @@ TEST(KMeansMiniBatch, EqualsTheReference) {
   }
 }
 
-// A given centre that no row is near takes the farthest row of the first batch, once.
+// A given center that no row is near takes the farthest row of the first batch, once.
 TEST(KMeansMiniBatch, ClustersWithoutRows) {
   const Rows rows = make_rows(Family::gaussian, {300, 2, 1}, 31);
   const TableView table(rows.table.data(), 300, 2);
@@ -188,7 +188,7 @@ TEST(KMeansMiniBatch, EndsWithoutImprovement) {
   EXPECT_LT(got.iterations, 5000);
 }
 
-// Opposite rows have no mean direction; given centres are brought to length one; far centres have no rows.
+// Opposite rows have no mean direction; given centers are brought to length one; far centers have no rows.
 TEST(KMeansCosine, EqualsTheReferenceWhereMeansVanish) {
   const std::vector<double> rows = {1, 0, -2, 0, 0, 3, 0, -5, 1e-300, 0, 4, 4, -4e140, 4e140, 0.5, 0.5};
   const std::vector<double> centres = {0, 7, 1e-9, 1e-9, -3, -3.5};

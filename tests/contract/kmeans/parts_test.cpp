@@ -26,7 +26,7 @@ bool says(const KMeans& found, const char* words) {
   return found.plan.reason.find(words) != std::string::npos;
 }
 
-// The CPU's bits, wherever the host has the rows and however the first centres are chosen.
+// The CPU's bits, wherever the host has the rows and however the first centers are chosen.
 TEST_F(KMeansInParts, TheSameBits) {
   const Shape shapes[] = {{40000, 16, 30, 2}, {9000, 300, 20, 4}, {30000, 64, 600, 8}, {45000, 3, 700, 1}};
   std::uint64_t seed = 0;
@@ -72,7 +72,7 @@ TEST_F(KMeansInParts, EveryOption) {
   const TableView table(rows.table.data(), n, d);
   std::vector<double> weights(n, 1.25);
   for (std::size_t i = 0; i < weights.size(); i += 3) weights[i] = 0;
-  // Forty centres of which most are so far away that they are empty.
+  // Forty centers of which most are so far away that they are empty.
   std::vector<double> far(40 * d, 1e3);
   for (std::size_t i = 0; i < far.size(); ++i) far[i] += static_cast<double>(i);
   const KMeansOptions plain{.clusters = 40, .init = KMeansInit::random, .seed = 3, .max_iterations = 5, .tolerance = 0};

@@ -89,7 +89,7 @@ TEST(KMeansShards, TheSameBits) {
   }
 }
 
-// Centres so far away that clusters are empty, whose rows come from any rank: of equal keys the first row of all.
+// Centers so far away that clusters are empty, whose rows come from any rank: of equal keys the first row of all.
 TEST(KMeansShards, EmptyClusters) {
   constexpr std::int64_t n = 180;
   std::vector<double> weights;
@@ -172,7 +172,7 @@ TEST(KMeansShards, DrawsFromASourceThatComesInParts) {
   const KMeansOptions options{.clusters = 5, .seed = 3, .max_iterations = 1};
   const KMeans expected = kmeans(Context::cpu({.threads = 2}), whole, options);
   const KMeans got = by_ranks(source, options, {0, 17, n}, 1, "in parts");
-  EXPECT_GT(reads, 3 * 5);  // three parts, each read for every centre
+  EXPECT_GT(reads, 3 * 5);  // three parts, each read for every center
   expect_same(got, expected, "in parts");
 }
 

@@ -1,5 +1,5 @@
-// First centres by k-means++ and k-means|| against the reference, bit for bit (contract clause 12, draws), on data that
-// a screen of them could get wrong: ties, rows far out, masses that vanish, as many centres as rows.
+// First centers by k-means++ and k-means|| against the reference, bit for bit (contract clause 12, draws), on data that
+// a screen of them could get wrong: ties, rows far out, masses that vanish, as many centers as rows.
 
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ std::vector<Start> starts() {
        [](std::int64_t row, std::int64_t, double x) { return row == 1500 ? 1e12 : x; }},
       {"columns of all magnitudes", 2000, 12, 33, DType::float64,
        [](std::int64_t, std::int64_t column, double x) { return std::ldexp(x, 8 * static_cast<int>(column) - 40); }},
-      {"as many centres as rows", 1100, 4, 1100, DType::float32, plain},
+      {"as many centers as rows", 1100, 4, 1100, DType::float32, plain},
       {"nearly as many", 1150, 2, 1099, DType::float16, plain},
       {"four levels of sums", 33000, 2, 5, DType::float32, plain},
       {"bytes", 1500, 300, 30, DType::uint8, [](std::int64_t, std::int64_t, double x) { return 40 * x + 128; }},

@@ -47,7 +47,7 @@ void expect_state(const KMeansSteps& got, const reference::Steps& expected, cons
   EXPECT_TRUE(same_bits({got.inertia()}, {expected.inertia()})) << what << ": " << got.inertia();
 }
 
-/// Rows of the table, each times a factor, as centres.
+/// Rows of the table, each times a factor, as centers.
 std::vector<double> some_centres(const TableView& table, std::int64_t k, Numbers& numbers) {
   const std::vector<double> rows = reference::widen(table);
   const std::int64_t d = table.cols();
@@ -200,7 +200,7 @@ TEST(KMeansSteps, ByTheRuleOfKMeansAreKMeans) {
   const TableView table(rows.table.data(), n, 4);
   std::vector<double> weights;
   for (std::int64_t i = 0; i < n; ++i) weights.push_back(i % 6 == 5 ? 0 : 1 + 0.37 * static_cast<double>(i % 4));
-  // Twenty rows, and centres so far away that their clusters are empty.
+  // Twenty rows, and centers so far away that their clusters are empty.
   std::vector<double> centres(rows.table.begin(), rows.table.begin() + 20 * 4);
   for (std::size_t i = 0; i < 6 * 4; ++i) centres[i] = 1e3 + static_cast<double>(i);
   std::uint64_t turn = 0;
@@ -282,9 +282,9 @@ TEST(KMeansSteps, RefuseWhatTheyCannotDo) {
     refused(make({.weights = zero}), bad, "weights: all are 0");
 
     KMeansSteps steps(ctx, table, {.clusters = 2, .weights = weights});
-    refused([&] { steps.assign(); }, bad, "assign: there are no centres yet; call start before");
-    refused([&] { steps.set_centres(two); }, bad, "set_centres: there are no centres yet");
-    refused([&] { (void)steps.centres(); }, bad, "centres: there are no centres yet");
+    refused([&] { steps.assign(); }, bad, "assign: there are no centers yet; call start before");
+    refused([&] { steps.set_centres(two); }, bad, "set_centres: there are no centers yet");
+    refused([&] { (void)steps.centres(); }, bad, "centres: there are no centers yet");
     refused([&] { steps.start(table); }, bad, "centres: are 20 x 3, but must be 2 x 3");
     const std::vector<double> infinite(6, std::numeric_limits<double>::infinity());
     refused([&] { steps.start(TableView(infinite.data(), 2, 3)); }, ErrorCode::bad_data, "centres: row 0, column 0");
@@ -335,8 +335,8 @@ TEST(KMeansSteps, BeginAnewAfterAFailure) {
     steps.means();
     fails = true;
     EXPECT_THROW(steps.assign(), std::runtime_error);
-    refused([&] { steps.means(); }, ErrorCode::invalid_argument, "means: there are no centres yet");
-    refused([&] { steps.assign(); }, ErrorCode::invalid_argument, "assign: there are no centres yet");
+    refused([&] { steps.means(); }, ErrorCode::invalid_argument, "means: there are no centers yet");
+    refused([&] { steps.assign(); }, ErrorCode::invalid_argument, "assign: there are no centers yet");
     fails = false;
     reference::Steps expected(TableView(rows.table.data(), 9000, 4), {.clusters = 2});
     steps.start(two);

@@ -39,7 +39,7 @@ double tensor_normal(std::mt19937_64& random) {
   return std::normal_distribution<double>()(random);
 }
 
-// Rows around a few centres, `radius` times as far from them as the centres are long; queries alike.
+// Rows around a few centers, `radius` times as far from them as the centers are long; queries alike.
 Data clusters(const std::string& name, const Shape& shape, int count, double radius) {
   std::mt19937_64 random(static_cast<std::uint64_t>(count) * 7 + static_cast<std::uint64_t>(1 / radius));
   std::vector<double> centers(static_cast<std::size_t>(count * shape.d));

@@ -59,7 +59,7 @@ void add_on_grid(Polygons& to, Random& random) {
   to.end_feature();
 }
 
-// A star of `corners` corners around a centre.
+// A star of `corners` corners around a center.
 void add_star(Polygons& to, Random& random, int corners, double x, double y, double radius) {
   std::uniform_real_distribution<double> share(0.3, 1);
   std::vector<double> xy;

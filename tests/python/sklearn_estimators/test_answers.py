@@ -205,7 +205,7 @@ def test_outliers(blobs, queries):
 @pytest.mark.parametrize("algorithm", ["lloyd", "elkan"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_clusters(algorithm, dtype, blobs, queries):
-    """First centres are RandomState's draws, so that runs are the same ones. Centres are means of at most 300 rows
+    """First centers are RandomState's draws, so that runs are the same ones. Centers are means of at most 300 rows
     below 32 in size."""
     rows, queries = blobs[0].astype(dtype), queries.astype(dtype)
     eps = np.finfo(dtype).eps

@@ -1,4 +1,4 @@
-"""k-means with the patch: scikit-learn's labels, centres, iterations, lines, and rows for empty clusters."""
+"""k-means with the patch: scikit-learn's labels, centers, iterations, lines, and rows for empty clusters."""
 
 import copy
 import re
@@ -53,7 +53,7 @@ def test_kmeans_is_scikit_learns(algorithm, kind, weighted, options, capsys):
 
 
 def fitted_alike(model, table, weights, algorithm):
-    """The model fitted by scikit-learn; itself is fitted by vicinal, with the same labels and centres."""
+    """The model fitted by scikit-learn; itself is fitted by vicinal, with the same labels and centers."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         stock = copy.deepcopy(model.fit(table, sample_weight=weights))
@@ -68,7 +68,7 @@ def fitted_alike(model, table, weights, algorithm):
 @pytest.mark.parametrize("algorithm", ["lloyd", "elkan"])
 @pytest.mark.parametrize("seed", range(6))
 def test_empty_clusters_take_scikit_learns_rows(algorithm, seed):
-    """First centres that no row is near; some rows weigh nothing, some are equal."""
+    """First centers that no row is near; some rows weigh nothing, some are equal."""
     from sklearn.cluster import KMeans
 
     draw = np.random.default_rng(seed)

@@ -114,7 +114,7 @@ TEST(MemoryPlan, RowsOfClusters) {
                                    .plan(tables.ctx, {tables.small, {}, clusters}, kernels::kNoSeeding)
                                    .bytes.host);
   };
-  // Centres: six times by the job, four times, padded to eight columns, by the backend; and two slices of sums, twice.
+  // Centers: six times by the job, four times, padded to eight columns, by the backend; and two slices of sums, twice.
   const double by_backend = of_backend(2000) - of_backend(1000);
   EXPECT_GE(by_backend, 1000.0 * (4 * 8 * 8 + 2 * 2 * 8 * 8));
   EXPECT_GE(of_clusters(2000) - of_clusters(1000), by_backend + 1000.0 * (6 * 2 * 8));
@@ -143,11 +143,11 @@ TEST(MemoryPlan, StepsOfClusters) {
                                    .plan(tables.ctx, {tables.small, {}, clusters}, kernels::kNoSeeding)
                                    .bytes.host);
   };
-  // Four times the centres, and sizes.
+  // Four times the centers, and sizes.
   EXPECT_GE(of_clusters(2000) - of_clusters(1000), 1000.0 * (4 * 2 * 8 + 8));
 }
 
-// Beyond what one process holds: centres, and the sums of all ranks, with their weights.
+// Beyond what one process holds: centers, and the sums of all ranks, with their weights.
 TEST(MemoryPlan, ClustersOfShards) {
   const Tables tables;
   const TableView table = tables.small.slice(0, 500);

@@ -149,7 +149,7 @@ double scale_for(ScreenType type, double largest, double range) {
   return std::isfinite(scale) ? scale : 1;
 }
 
-// One tile: rows around a centre, and one query.
+// One tile: rows around a center, and one query.
 struct TileOfOneQuery {
   TileOfOneQuery(const SimdKernels& kernels, const Screen& screen, const std::vector<double>& x,
                  const std::vector<double>& y)

@@ -15,7 +15,7 @@
 namespace vicinal::cpu {
 namespace {
 
-// Of LloydCentres: k centres of d columns in a frame that moves nothing.
+// Of LloydCentres: k centers of d columns in a frame that moves nothing.
 struct Staged {
   LloydFrame frame;
   LloydCentres centres;
@@ -37,7 +37,7 @@ struct Staged {
     tile.points = points.data();
   }
 
-  // Of a centre as the kernels read it.
+  // Of a center as the kernels read it.
   [[nodiscard]] Quad length(std::int64_t c) const {
     Quad squares = 0;
     for (std::int64_t j = 0; j < d; ++j) {
@@ -99,7 +99,7 @@ TEST(LloydScreenBound, ConstantsAreOnTheirSafeSides) {
         const Quad half = length * length / 2;
         const Quad f = b * half + power2(-100);
         const std::int64_t tall = kernels->centre_tile;
-        const Quad start = staged.tile.panels[c / tall * tall * (d + 2) + c % tall];  // five centres: one panel or two
+        const Quad start = staged.tile.panels[c / tall * tall * (d + 2) + c % tall];  // five centers: one panel or two
         EXPECT_FALSE(!(start + half >= f)) << d;
         EXPECT_FALSE(!(start + half <= staged.tile.allowances[c])) << d;  // S_k >= P_k - 2 (g e_k + f_k)
         EXPECT_FALSE(!(staged.tile.lengths[c] >= length)) << d;
@@ -164,7 +164,7 @@ TEST(LloydScreenBound, ATileAllowsForEveryTermOfTheLemma) {
   }
 }
 
-// Where rounding is all there is, so that the lemma's constants decide alone: the nearest centre at the origin.
+// Where rounding is all there is, so that the lemma's constants decide alone: the nearest center at the origin.
 TEST(LloydScreenBound, ATileAllowsForRoundingsAroundTheOrigin) {
   for (const LloydKernels* kernels : all_kernels()) {
     for (const double away : {0.0, 1.0, 1024.0}) {

@@ -1,4 +1,4 @@
-// The screen of k-means, tile by tile: no centre with the least key is below the threshold, and the bounds of distances
+// The screen of k-means, tile by tile: no center with the least key is below the threshold, and the bounds of distances
 // hold, checked in long double, on easy and on hard rows and for every instruction set
 // (formulas/kmeans/float_bound.hpp).
 #include "cpu/kmeans/screen.hpp"
@@ -20,7 +20,7 @@ struct Data {
   const char* name;
   double offset;
   double spread;
-  double step;  // rows and centres are multiples of it, so that some tie
+  double step;  // rows and centers are multiples of it, so that some tie
 };
 
 double normal(std::uint64_t stream, std::int64_t at) {

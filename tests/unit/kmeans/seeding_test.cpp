@@ -1,5 +1,5 @@
 // What k-means++ does not look at (cpu/kmeans/seeding.hpp): a row whose least key is M cannot be changed by a drawn row
-// whose key to the row's centre is not below `unchanged_from(M)`. Tried where both are equal but for a rounding, by the
+// whose key to the row's center is not below `unchanged_from(M)`. Tried where both are equal but for a rounding, by the
 // keys that the library computes.
 #include "cpu/kmeans/seeding.hpp"
 
@@ -14,7 +14,7 @@
 namespace vicinal::cpu {
 namespace {
 
-// Whether the rule says that y leaves the row x of the centre c as it is, which it then must; a key of 0 is no news.
+// Whether the rule says that y leaves the row x of the center c as it is, which it then must; a key of 0 is no news.
 bool is_ruled_out(const std::vector<double>& x, const std::vector<double>& c, const std::vector<double>& y) {
   const auto d = static_cast<std::int64_t>(x.size());
   const double least = core::euclidean_key(x.data(), c.data(), d);
@@ -24,7 +24,7 @@ bool is_ruled_out(const std::vector<double>& x, const std::vector<double>& c, co
   return least > 0;
 }
 
-// c = 0, and y nearly 2 x: on the line through both, as far from x as the centre is.
+// c = 0, and y nearly 2 x: on the line through both, as far from x as the center is.
 TEST(KMeansSeeding, NoDrawIsRuledOutThatIsNearer) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> uniform(0.5, 1);

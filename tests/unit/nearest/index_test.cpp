@@ -304,7 +304,7 @@ TEST_F(DamagedIndex, MutationsWithARightCheckSumNeverLoadAnInvalidIndex) {
     }
     load_or_refuse(ctx_, summed(bytes), loaded);
   }
-  // What loads has other numbers in its table or centre: nothing can tell.
+  // What loads has other numbers in its table or center: nothing can tell.
   EXPECT_GT(loaded, 0);
   EXPECT_LT(loaded, 3000);
 }

@@ -35,7 +35,7 @@ std::vector<double> random_rows(std::int64_t n, std::int64_t d, std::uint64_t se
   return rows;
 }
 
-// Values that are hard for a bound: tiny, large, equal, neighbours of each other, zeros of both signs.
+// Values that are hard for a bound: tiny, large, equal, neighbors of each other, zeros of both signs.
 double hard_value(std::mt19937_64& random) {
   const double sign = random() % 2 == 0 ? 1 : -1;
   const double ordinary = std::ldexp(static_cast<double>(random() >> 11), -52);

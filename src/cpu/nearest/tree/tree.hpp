@@ -10,7 +10,7 @@
 //      holds beyond hi_j by symmetry, and within the box g_j = 0. So g_j <= t_j := |fl(x_j - y_j)|.
 //   2. Every step of a key is monotone in operands that are not negative: fma(t, t, a) rounds t * t + a once; a + t
 //      rounds once; the maximum is exact; power(t, p) is within 2^-90 of exact before its one rounding, while
-//      neighbouring floats t < t' have (t' / t)^p >= 1 + 2^-53, so that it cannot swap them; the tree of sums is
+//      neighboring floats t < t' have (t' / t)^p >= 1 + 2^-53, so that it cannot swap them; the tree of sums is
 //      additions. By induction over the steps the box's key is at most the point's.   []
 // A box is left out only if its key is ABOVE the limit: a point in it at the limit itself may win by its smaller id.
 // Nothing here depends on where the splits are: any tree of boxes that hold their points is correct, and a bad one only

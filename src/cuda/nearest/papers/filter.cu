@@ -14,7 +14,7 @@ __device__ core::Passed join(const core::Passed& a, const core::Passed& b) {
   return {a.count + b.count, fmax(a.last, b.last), fmin(a.above, b.above)};
 }
 
-// As core::Passed, for shared memory, which nothing may initialise.
+// As core::Passed, for shared memory, which nothing may initialize.
 struct SharedPassed {
   std::int64_t count;
   double last;

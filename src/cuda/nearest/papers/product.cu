@@ -137,7 +137,7 @@ FloatScale float_scale(const Engine& engine, const Search& search) {
   std::vector<double> centre(static_cast<std::size_t>(d));
   check(cudaMemcpyAsync(centre.data(), search.facts.centre, centre.size() * sizeof(double), cudaMemcpyDeviceToHost,
                         engine.stream),
-        "fetch the centre");
+        "fetch the center");
   engine.synchronize();
   double largest = search.facts.largest;
   if (search.metric == Metric::cosine) {
@@ -151,7 +151,7 @@ FloatScale float_scale(const Engine& engine, const Search& search) {
   scale.centre = Buffer<double>(engine, d);
   check(cudaMemcpyAsync(scale.centre.data(), centre.data(), centre.size() * sizeof(double), cudaMemcpyHostToDevice,
                         engine.stream),
-        "copy the centre");
+        "copy the center");
   engine.synchronize();  // `centre` ends here
   return scale;
 }

@@ -18,7 +18,7 @@ struct FloatRows {
   std::int64_t count = 0;
 };
 
-/// How all rows are centred and scaled.
+/// How all rows are centered and scaled.
 struct FloatScale {
   Buffer<double> centre;  ///< [d]
   int exponent = 0;

@@ -1,4 +1,4 @@
-// See ball.hpp. With q a query of the ball, c its centre, U no less than the distance of any of q's answers y:
+// See ball.hpp. With q a query of the ball, c its center, U no less than the distance of any of q's answers y:
 // |y - c| <= |y - q| + |q - c| <= U + |q - c| <= R, the largest such sum. Distances are computed in float64 here and
 // err by less than (d + 8) 2^-51 of themselves (a sum of d rounded squares of rounded differences, a root); R and the
 // test of a row are widened by that. U takes the key's own rounding in (core::half_reach).
@@ -35,7 +35,7 @@ __device__ double distance(const T* row, const double* centre, std::int64_t d) {
   return sqrt(core::sum_of_eight(sum)) * (1 + margin(d));
 }
 
-/// Rounded to float32 where the table is no wider, because its rows are centred there.
+/// Rounded to float32 where the table is no wider, because its rows are centered there.
 template <class T>
 __global__ void centre_kernel(const T* queries, std::int64_t d, bool narrow, const std::int64_t* numbers,
                               double* centre) {

@@ -1,6 +1,6 @@
 // The second rung of the fused search's ladder: queries whose neighbors are much nearer than the table is wide. Queries
 // that are near each other are taken together; all that may be near any of them lies in one ball around the first, and
-// a screen that is centred there and scaled to the ball tells apart what the table's own centre cannot. (ball.cu)
+// a screen that is centered there and scaled to the ball tells apart what the table's own center cannot. (ball.cu)
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ struct Waiting {
 
 struct Ball {
   std::int64_t queries = 0;  ///< how many belong to it
-  double radius = 0;         ///< no answer of theirs is farther from the centre; not finite: none is known
+  double radius = 0;         ///< no answer of theirs is farther from the center; not finite: none is known
 };
 
-/// Takes the first of `count` waiting queries as a centre (written to `centre`, [d]), and moves those that belong to
+/// Takes the first of `count` waiting queries as a center (written to `centre`, [d]), and moves those that belong to
 /// its ball to the front. At least the first does. Euclidean keys. Waits for the device.
 Ball next_ball(const Engine& engine, const Rows& queries, bool narrow, Waiting& waiting, std::int64_t first,
                std::int64_t count, double* centre);

@@ -4,7 +4,7 @@
 // (refine.cu). A radius is a threshold from the start. Where survivors do not fit a list the ladder begins: equal rows
 // are put together and rows far out shortened, once a search, if that pays (chosen.hpp,
 // formulas/nearest/half_screen.hpp); the queries are screened again from the limits that they have, with room for more;
-// then ball by ball, centred where they are (ball.hpp); whoever is left meets every row in float64 (direct.cu).
+// then ball by ball, centered where they are (ball.hpp); whoever is left meets every row in float64 (direct.cu).
 // Contract clause 3: a weak bound costs time, never an answer. Cost: 2 m n K products; (d + 5 columns, 2 bytes) a row
 // and `kCapacity` survivors a query of memory.
 #include <algorithm>

@@ -1,7 +1,7 @@
 // See pack.hpp. A block packs 32 of the chosen rows at a time: a thread takes eight neighboring columns of one row at a
 // time (32 bytes of float32, 16 bytes of fp16), so that reads are whole sectors and writes whole core matrices; then
 // the sums of a row meet in shared memory, and in the end one thread a row makes the spare columns. float32 and
-// narrower tables are centred in float32, where a difference errs by 2^-24 of itself, which rho takes in. One read of
+// narrower tables are centered in float32, where a difference errs by 2^-24 of itself, which rho takes in. One read of
 // the table, one write of its fp16 form.
 #include <algorithm>
 #include <cmath>
@@ -36,7 +36,7 @@ __device__ __forceinline__ float in_float(float value) {
   return value;
 }
 
-// Values of eight columns, centred and scaled, of a row that may be anything.
+// Values of eight columns, centered and scaled, of a row that may be anything.
 template <class T, class C>
 struct Loader {
   Quantization::Numbers frame;
@@ -330,7 +330,7 @@ unsigned threads_for(const Quantization::Numbers& n) {
   return static_cast<unsigned>((fours + rounds - 1) / rounds * 128);
 }
 
-// In float32 where the table is no wider, so that its rows may be centred there.
+// In float32 where the table is no wider, so that its rows may be centered there.
 __global__ void take_centre(const double* from, double* to, float* to_narrow, int d, bool narrow) {
   const int j = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (j >= d) return;
@@ -354,12 +354,12 @@ Quantization make_frame(const Engine& engine, const Rows& table, const TableFact
   n.columns = static_cast<int>(core::half_columns(d));
   n.beta = core::half_beta(engine.sums.model);
   frame.memory.zero();
-  // Inner products and directions are not centred.
+  // Inner products and directions are not centered.
   const bool centred = moves && (metric == Metric::euclidean || metric == Metric::sqeuclidean);
   if (centred) {
     take_centre<<<static_cast<unsigned>((d + 255) / 256), 256, 0, engine.stream>>>(
         facts.centre, frame.memory.data(), narrow_centre, n.d, table.dtype != DType::float64);
-    check_launch("take centre");
+    check_launch("take center");
   }
   const double longest = centred ? facts.longest : facts.longest_value;
   n.exponent = core::half_table_exponent(metric == Metric::cosine ? 1.0 : longest * (1 + 0x1p-40));

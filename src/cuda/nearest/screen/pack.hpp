@@ -1,4 +1,4 @@
-// Rows brought into the form that the screen multiplies (bytes: pack_bytes.hpp): centred, scaled by a power of two,
+// Rows brought into the form that the screen multiplies (bytes: pack_bytes.hpp): centered, scaled by a power of two,
 // rounded to fp16, with the five spare columns that carry norm and error bound (formulas/nearest/half_screen.hpp), in
 // the matrix unit's own order. (pack.cu)
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace vicinal::cuda {
 
-/// What rows were centred and scaled with; the same for a table and its queries.
+/// What rows were centered and scaled with; the same for a table and its queries.
 struct Quantization {
   /// What kernels are given of it.
   struct Numbers {
@@ -33,7 +33,7 @@ struct Quantization {
   Buffer<double> memory;
   Numbers numbers;
 };
-/// `moves`: for distances rows are centred, else never.
+/// `moves`: for distances rows are centered, else never.
 Quantization make_frame(const Engine& engine, const Rows& table, const TableFacts& facts, Metric metric,
                         bool moves = true);
 
@@ -57,7 +57,7 @@ struct QueryFacts {
 /// The queries of one batch.
 struct PackedQueries {
   Quantization::Numbers frame;
-  Buffer<double> wide;       ///< [m, d] exact values; for cosine normalised
+  Buffer<double> wide;       ///< [m, d] exact values; for cosine normalized
   Buffer<__half> tiles;      ///< [tile_count][kQueryTile x columns]
   Buffer<QueryFacts> facts;  ///< [tile_count * kQueryTile], as the next three
   Buffer<float> thresholds;

@@ -11,7 +11,7 @@ namespace vicinal::cuda {
 /// key.
 __device__ inline float threshold_of(const Quantization::Numbers& frame, const QueryFacts& facts, double key) {
   if (frame.bytes) return core::byte_threshold(frame.metric == Metric::inner_product, facts.row.exact_sq, key);
-  // Of a cosine key twice is the squared distance of the normalised rows.
+  // Of a cosine key twice is the squared distance of the normalized rows.
   if (frame.metric == Metric::cosine) key *= 2;
   return core::half_threshold(facts.row, facts.exponent, facts.form, key, frame.d, frame.exponent, frame.beta);
 }
