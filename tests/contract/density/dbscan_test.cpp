@@ -162,6 +162,14 @@ TEST(Dbscan, WeightsAreAddedExactly) {
         dbscan(on(2), TableView(rows.data(), 5, 1), {.eps = 1, .min_samples = 1, .weights = weights, .method = method});
     EXPECT_EQ(found.labels, (std::vector<std::int64_t>{0, 0, 0, 1, -1}));
   }
+  // Only row 0 has both others around it. Added to its weight one by one, each half is lost.
+  const std::vector<double> line = {0, -1, 1};
+  const std::vector<double> halves = {0x1p52, 0.5, 0.5};
+  for (const Method method : {Method::direct, Method::fused, Method::kdtree}) {
+    const DbscanOptions options = {
+        .eps = 1, .min_samples = (std::int64_t{1} << 52) + 1, .weights = halves, .method = method};
+    EXPECT_EQ(dbscan(on(2), TableView(line.data(), 3, 1), options).labels, (std::vector<std::int64_t>{0, 0, 0}));
+  }
 }
 
 TEST(Dbscan, RefusesWhatItCannotDo) {

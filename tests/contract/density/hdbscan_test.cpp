@@ -142,6 +142,22 @@ TEST(Hdbscan, OneRow) {
   EXPECT_EQ(alone.persistences, std::vector<double>{1});
 }
 
+// Clusters that are born with an infinite lambda, with which their rows leave: no tree of ours has them, one of others
+// may.
+TEST(Hdbscan, PartsOfEqualRows) {
+  SpanningTree tree;
+  tree.rows = 5;
+  tree.a = {0, 2, 1, 0};
+  tree.b = {1, 3, 2, 4};
+  tree.lengths = {0, 0, 0, 1};
+  for (const bool single : {false, true}) {
+    const HdbscanOptions options = {.min_cluster_size = 2, .allow_single_cluster = single};
+    const Hdbscan found = hdbscan(on(1), tree, options);
+    EXPECT_EQ(found.tree.stabilities[1], 0);
+    expect_same_clusters(found, reference::hdbscan(tree, options), text_of(options));
+  }
+}
+
 TEST(Hdbscan, RefusesWhatItCannotDo) {
   const std::vector<double> rows = {0, 1, 2, 3, 4, 5, 6, 7};
   const TableView table(rows.data(), 4, 2);
