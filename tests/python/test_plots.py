@@ -81,7 +81,7 @@ def test_kmeans(rows, axes, metric):
     assert spread[0] > spread[1]
     across, up, legend = texts(axes)
     assert across.startswith("first principal axis (") and across.endswith("% of the variance)")
-    assert up.startswith("second principal axis (") and legend == ["centres"]
+    assert up.startswith("second principal axis (") and legend == ["centers"]
 
 
 def test_kmeans_of_other_rows_and_of_one_column(rows, queries, axes):

@@ -193,9 +193,9 @@ def test_what_cannot_be(on_device):
         vs.KMeans(300).fit(table)
     with pytest.raises(vc.InvalidArgument, match="2 columns"):
         vs.KMeans(3).fit(table).transform(on_device(ROWS[:, :2]))
-    with pytest.raises(vc.InvalidArgument, match="init: callables draw centres"):
+    with pytest.raises(vc.InvalidArgument, match="init: callables draw centers"):
         vs.KMeans(3, init=lambda *_: None).fit(table)
-    with pytest.raises(vc.InvalidArgument, match="init: 4 centres; expected n_clusters=3"):
+    with pytest.raises(vc.InvalidArgument, match="init: 4 centers; expected n_clusters=3"):
         vs.KMeans(3, init=ROWS[:4]).fit(table)
     bad = ROWS.copy()
     bad[7, 2] = np.nan
