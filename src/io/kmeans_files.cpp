@@ -48,27 +48,25 @@ bool is_kmeans_binary(const Bytes& bytes) noexcept {
 }
 
 bool is_kmeans_text(const Context& ctx, const Bytes& bytes) {
-  constexpr std::int64_t kPollLines = 4096;
+  const auto is_in_field = [](char c) { return c != ' ' && c != '\t'; };
   const auto* p = reinterpret_cast<const char*>(bytes.data);
   const char* const end = p + bytes.size;
   std::int64_t first = 0;
   std::int64_t rows = 0;
-  for (std::int64_t line = 0; p != end; ++line) {
-    if (line % kPollLines == 0) ctx.check_cancelled();
-    skip_blank_lines(Dialect{' '}, p, end);
+  while (p != end) {
+    skip_blank_lines(ctx, Dialect{' '}, p, end);  // polls after each line end
     if (p == end) break;
-    while (*p == ' ' || *p == '\t') ++p;  // a line that is not blank
+    p = find_where(ctx, p, end, is_in_field);  // a line that is not blank
     std::int64_t id = 0;
     const auto [after, error] = std::from_chars(p, end, id);
     if (error != std::errc() || after == end || (*after != ' ' && *after != '\t')) return false;
     if (rows == 0) first = id;
     if ((first != 0 && first != 1) || id != first + rows) return false;
     // Another field must begin as a number; more than that is the reader's to say.
-    const char* q = after;
-    while (q != end && (*q == ' ' || *q == '\t')) ++q;
+    const char* const q = find_where(ctx, after, end, is_in_field);
     if (q == end || std::string_view("+-.0123456789").find(*q) == std::string_view::npos) return false;
     ++rows;
-    p = std::find(q, end, '\n');
+    p = find_char(ctx, q, end, '\n');
   }
   return rows >= 2;
 }

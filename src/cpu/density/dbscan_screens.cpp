@@ -61,7 +61,9 @@ class Weights final : public SelectiveCollector {
   }
   void offer(std::int64_t query, double /*key*/, std::int64_t distinct) override {
     for (const std::int64_t row : candidates_.members(distinct)) {
-      if (row != query) of(query).add(run_.rule, row);
+      if (row == query) continue;
+      of(query).add(run_.rule, row);
+      if (of(query).suffices(run_.rule)) return;
     }
   }
   void finish(std::int64_t query) override {

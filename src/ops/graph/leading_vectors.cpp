@@ -18,7 +18,7 @@ constexpr int kDegree = 8;           // of a filter
 constexpr double kMinCut = 1e-3;     // of the interval that is damped: what it gains stays below 10^30
 constexpr double kResidual = 1e-10;  // M M' has values of at most 1
 constexpr std::int64_t kMaxRounds = 300;
-constexpr std::int64_t kRows = 1024;  // of a task
+constexpr std::int64_t kRows = 1024;  // of a task, and between two polls
 constexpr std::uint64_t kStartStream = 0x73630000;
 constexpr double kLost = 1e-8;  // of a vector's length, left after others are taken out of it
 
@@ -49,7 +49,9 @@ void multiply(const Context& ctx, const SparseRows& matrix, const Block& x, Bloc
   });
 }
 
-double dot(const Block& x, std::int64_t i, const Block& y, std::int64_t j) {
+/// Polls first: nearly all work between two products is of this kind.
+double dot(const Context& ctx, const Block& x, std::int64_t i, const Block& y, std::int64_t j) {
+  ctx.check_cancelled();
   double sum = 0;
   for (std::int64_t row = 0; row < x.rows; ++row) sum += x.at(row, i) * y.at(row, j);
   return sum;
@@ -110,7 +112,6 @@ class Iteration {
     Block y(n, width);
     LeadingVectors found;
     for (;; ++found.rounds) {
-      ctx_.check_cancelled();
       apply(x, y);
       found.values = rotate(x, y);
       found.residual = residual(x, y, found.values, count);
@@ -144,7 +145,7 @@ class Iteration {
   /// Takes what lies along the first vector and the columns before j out of column j, twice against rounding. Returns
   /// the length that is left, of what was of length 1.
   double take_out(Block& x, std::int64_t j) const {
-    double length = std::sqrt(dot(x, j, x, j));
+    double length = std::sqrt(dot(ctx_, x, j, x, j));
     double left = 1;
     for (int turn = 0; turn < 2 && length > 0; ++turn) {
       for (std::int64_t i = 0; i < x.rows; ++i) x.at(i, j) /= length;
@@ -152,10 +153,10 @@ class Iteration {
       for (std::int64_t i = 0; i < x.rows; ++i) along += first_[static_cast<std::size_t>(i)] * x.at(i, j);
       for (std::int64_t i = 0; i < x.rows; ++i) x.at(i, j) -= along * first_[static_cast<std::size_t>(i)];
       for (std::int64_t before = 0; before < j; ++before) {
-        const double shared = dot(x, before, x, j);
+        const double shared = dot(ctx_, x, before, x, j);
         for (std::int64_t i = 0; i < x.rows; ++i) x.at(i, j) -= shared * x.at(i, before);
       }
-      length = std::sqrt(dot(x, j, x, j));
+      length = std::sqrt(dot(ctx_, x, j, x, j));
       left *= length;
     }
     if (length > 0) {
@@ -170,11 +171,11 @@ class Iteration {
   }
   /// Turns x (and y = M M' x with it) so that its columns are as near to eigenvectors as its span allows. Returns their
   /// values, descending.
-  static std::vector<double> rotate(Block& x, Block& y) {
+  [[nodiscard]] std::vector<double> rotate(Block& x, Block& y) const {
     const std::int64_t k = x.count;
     Block small(k, k);
     for (std::int64_t i = 0; i < k; ++i) {
-      for (std::int64_t j = i; j < k; ++j) small.at(i, j) = small.at(j, i) = dot(x, i, y, j);
+      for (std::int64_t j = i; j < k; ++j) small.at(i, j) = small.at(j, i) = dot(ctx_, x, i, y, j);
     }
     Block vectors(k, k);
     eigen_of(small, vectors);
@@ -187,6 +188,7 @@ class Iteration {
     for (Block* const block : {&x, &y}) {
       std::vector<double> row(static_cast<std::size_t>(k));
       for (std::int64_t i = 0; i < block->rows; ++i) {
+        if (i % kRows == 0) ctx_.check_cancelled();
         for (std::int64_t j = 0; j < k; ++j) {
           double sum = 0;
           for (std::int64_t l = 0; l < k; ++l)

@@ -17,7 +17,6 @@
 #include "backend/lle.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
-#include "core/poll.hpp"
 #include "core/raw_vector.hpp"
 #include "core/seconds.hpp"
 #include "core/table_access.hpp"
@@ -464,19 +463,13 @@ void embed(const Context& ctx, const kernels::LleTask& task, Lle& result) {
     piece.closed_classes = parts.classes.empty() ? 0 : parts.classes[piece.component];
   }
   ops::place_rows(ctx, local, parts, result.piece, result.embedding);
-  for (const std::vector<Point>& round : parts.rounds) {
-    for (const Point row : round) {
-      result.placed.push_back(row);
-      LlePiece& piece = result.pieces[result.piece[row]];
-      ++piece.rows;
-      ++piece.placed;
-    }
+  for (Point row = 0; row < n; ++row) {
+    if (parts.embeds(row)) continue;
+    result.placed.push_back(row);
+    LlePiece& piece = result.pieces[result.piece[row]];
+    ++piece.rows;
+    ++piece.placed;
   }
-  core::Poll poll(ctx);
-  std::sort(result.placed.begin(), result.placed.end(), [&](Point x, Point y) {
-    poll.step();
-    return x < y;
-  });
 }
 
 }  // namespace ops

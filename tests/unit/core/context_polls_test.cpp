@@ -3,12 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <numeric>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -19,11 +16,9 @@
 #include "counted_polls.hpp"
 #include "cpu/kmeans/table_scan.hpp"
 #include "cpu/nearest/tree/tree.hpp"
-#include "io/csv.hpp"
 #include "simd/kernels.hpp"
 #include "solver/tall.hpp"
 #include "vicinal/cocluster.hpp"
-#include "vicinal/io.hpp"
 #include "vicinal/kmeans_steps.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/lof.hpp"
@@ -127,88 +122,6 @@ TEST(Polls, BruteForce) {
   EXPECT_GE(polls_by(Method::direct, 1, Metric::minkowski), kRows);
   // Each panel of rows is packed by a task of its own, and polls when it is screened.
   EXPECT_GE(polls_by(Method::fused, 8, Metric::euclidean), 2 * kRows / cpu::simd_kernels(ctx.isa()).tile_rows);
-}
-
-/// Polls while a file of this text is read.
-template <class Read>
-std::int64_t polls_reading(const std::string& text, const Read& read) {
-  const std::string path = ::testing::TempDir() + "vicinal_polls_line.txt";
-  std::ofstream(path, std::ios::binary) << text;
-  const Context ctx = Context::cpu({.threads = 1});
-  const std::int64_t found = polls_of([&] { read(ctx, path); });
-  std::filesystem::remove(path);
-  return found;
-}
-
-// A row, a field or a line may be all of a file: it is scanned in blocks of 4 MiB. How often it is scanned, each says.
-TEST(Polls, TextWithoutLineEnds) {
-  constexpr std::int64_t kBlock = std::int64_t{4} << 20;
-  constexpr std::int64_t kBlocks = 4;
-  std::string row;
-  for (std::int64_t i = 0; i < kBlocks * kBlock / 8; ++i) row += "1234567,";
-  const std::string text = row + "1\n" + row + "1\n";
-  const io::Bytes bytes{reinterpret_cast<const unsigned char*>(text.data()), text.size(), nullptr};
-  const Context ctx = Context::cpu({.threads = 1});
-  // The first records: where they end, and their fields; then every column for a header.
-  const std::int64_t layout = polls_of([&] { io::lay_out_csv(ctx, bytes, "x", {}); });
-  EXPECT_GE(layout, 2 * kBlocks + kBlocks * kBlock / 8 / (1 << 16));
-  // One chunk of two rows: quotes, line ends and numbers are looked for.
-  const std::int64_t reading = polls_of([&] { io::read_csv(ctx, bytes, "x", {}, 16 * kBlocks * kBlock); });
-  EXPECT_GE(reading - layout, 3 * 2 * kBlocks);
-
-  const std::string blanks(kBlocks * kBlock + 1, ' ');
-  const auto labels = [](const Context& context, const std::string& path) { read_labels(context, path); };
-  EXPECT_GE(polls_reading("a\n" + blanks + "\nb\n", labels), 2 * kBlocks);
-  constexpr std::int64_t kLines = std::int64_t{1} << 20;  // read in one loop, which polls at every 65,536th
-  EXPECT_GE(polls_reading("a\n" + std::string(kLines, '\n') + "b\n", labels) - polls_reading("a\n\nb\n", labels),
-            kLines / (1 << 16));
-  const auto libsvm = [](const Context& context, const std::string& path) {
-    ReadOptions options;
-    options.format = FileFormat::libsvm;
-    read_table(context, path, options);
-  };
-  EXPECT_GE(polls_reading("1 1:2" + blanks + "2:3\n", libsvm), 6 * kBlocks);
-}
-
-// Of JSON every value is looked at once and written once; a file of one line polls, too.
-TEST(Polls, JsonLines) {
-  constexpr std::int64_t kValues = std::int64_t{1} << 18;
-  constexpr std::int64_t kStep = std::int64_t{1} << 14;
-  std::string line = "[1";
-  for (std::int64_t i = 1; i < kValues; ++i) line += ",1";
-  const auto table = [](const Context& context, const std::string& path) { read_table(context, path); };
-  EXPECT_GE(polls_reading(line + "]\n", table), 3 * kValues / kStep);
-}
-
-// Labels are looked up, sorted and given their codes: whole numbers and texts.
-TEST(Polls, Labels) {
-  constexpr std::int64_t kRows = 1 << 16;
-  constexpr std::int64_t kStep = 1 << 14;
-  const auto labels = [](const Context& ctx, const std::string& path) { read_labels(ctx, path); };
-  for (const std::string letter : {"", "x"}) {
-    std::string text;
-    for (std::int64_t i = 0; i < kRows; ++i) text += letter + std::to_string(i * 40503 % kRows) + "\n";
-    EXPECT_GE(polls_reading(text, labels), (3 + 16) * kRows / kStep);
-  }
-}
-
-// Equal texts are looked up and given their numbers; distinct ones are sorted, too.
-TEST(Polls, ColumnsOfText) {
-  constexpr std::int64_t kRows = std::int64_t{1} << 18;
-  constexpr std::int64_t kStep = std::int64_t{1} << 14;
-  const Context ctx = Context::cpu({.threads = 1});
-  const std::string path = ::testing::TempDir() + "vicinal_polls_text.csv";
-  const auto polls_of_texts = [&](std::int64_t distinct) {
-    std::string text = "word\n";
-    for (std::int64_t i = 0; i < kRows; ++i) text += "w" + std::to_string(i % distinct) + "\n";
-    write_text(path, text);
-    ReadOptions reading;
-    reading.text = {"word"};
-    return polls_of([&] { (void)read_table(ctx, path, reading); });
-  };
-  EXPECT_GE(polls_of_texts(1), 2 * kRows / kStep);
-  EXPECT_GE(polls_of_texts(kRows), (3 + 16) * kRows / kStep);
-  std::filesystem::remove(path);
 }
 
 // Finding the score that a share of the rows lies above compares every score at least once.

@@ -6,23 +6,46 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <functional>
 #include <limits>
+#include <memory>
+#include <numeric>
+#include <optional>
 #include <random>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "backend/backend.hpp"
+#include "backend/density.hpp"
+#include "backend/index_access.hpp"
+#include "backend/lle_ranks.hpp"
 #include "core/parallel.hpp"
 #include "core/philox.hpp"
 #include "counted_polls.hpp"
+#include "cpu/density/dbscan.hpp"
+#include "cpu/density/other_rows.hpp"
+#include "cpu/density/spanning_tree.hpp"
 #include "cpu/kmeans/lloyd.hpp"
 #include "cpu/kmeans/row_masses.hpp"
+#include "cpu/kmeans/row_reader.hpp"
 #include "ops/density/hierarchy.hpp"
+#include "ops/graph/leading_vectors.hpp"
+#include "ops/graph/potts.hpp"
+#include "ops/kmeans/clustered_rows.hpp"
+#include "ops/lle/pieces.hpp"
+#include "ops/lof/places.hpp"
 #include "ops/nearest/folds.hpp"
+#include "vicinal/cocluster.hpp"
+#include "vicinal/cross_validate.hpp"
 #include "vicinal/dbscan.hpp"
 #include "vicinal/impute.hpp"
+#include "vicinal/lle_quality.hpp"
 #include "vicinal/metrics.hpp"
 #include "vicinal/sample.hpp"
 #include "vicinal/shards.hpp"
+#include "vicinal/spanning_tree.hpp"
 #include "vicinal/symmetrize.hpp"
 
 namespace vicinal {
@@ -253,6 +276,321 @@ TEST(Polls, RowsOfADrawnCenter) {
   cpu::RowMasses masses(ctx, task, *lloyd, 1, 0);
   masses.attempt(std::vector<double>{1});
   EXPECT_GE(polls_of([&] { masses.take(0); }), 2);
+}
+
+// Members of groups of equal rows: they are joined, numbered and counted.
+TEST(Polls, EqualRowsThatDbscanJoins) {
+  std::vector<float> rows(static_cast<std::size_t>(2 * kManyRows));
+  for (std::size_t i = 0; i < rows.size(); i += 2) rows[i] = 1;
+  const Context ctx = polled_context();
+  const auto polls = [&](std::int64_t n) {
+    const Index index(ctx, TableView(rows.data(), n, 1), {.tree = true});
+    const DbscanOptions options = {.eps = 0.5, .min_samples = 2, .method = Method::kdtree};
+    return polls_of([&] { (void)dbscan(ctx, index, options); });
+  };
+  EXPECT_GE(polls(2 * kManyRows) - polls(kManyRows), 2 + 2 + 2);
+}
+
+// The same of the search by screens, one search after the other.
+TEST(Polls, EqualRowsThatDbscanJoinsByScreens) {
+  const std::vector<float> rows(static_cast<std::size_t>(kManyRows), 1);
+  const Context ctx = polled_context();
+  const TableView table(rows.data(), kManyRows, 1);
+  const Index index(ctx, table);
+  kernels::DbscanTask task;
+  task.search.index = &kernels::prepared_of(index);
+  task.search.queries = table;
+  task.search.method = Method::fused;
+  task.limit = 1;
+  std::vector<std::uint8_t> core(rows.size());
+  std::vector<std::int64_t> labels(rows.size());
+  kernels::DbscanResult result{core, labels};
+  cpu::DbscanRun run{ctx, task, result, cpu::SharedForest(kManyRows), cpu::WeighingRule(1, {}, kManyRows)};
+  const auto searches = cpu::dbscan_by_screens(run);
+  const std::int64_t searching = polls_of([&] { searches->find_core_rows(); });
+  EXPECT_GE(polls_of([&] { searches->join_core_rows(); }), 2);
+  EXPECT_GE(polls_of([&] { searches->label_border_rows(); }), searching + 2);
+}
+
+// Distinct rows: their groups, rows below the root's box, which is small enough, and what boxes hold, once for each
+// turn and once for numbers; then they are numbered and counted.
+TEST(Polls, DistinctRowsThatDbscanJoins) {
+  const std::vector<double> values = polled_values(2 * kManyRows, 1);
+  const std::vector<float> rows(values.begin(), values.end());
+  const Context ctx = polled_context();
+  const auto polls = [&](std::int64_t n) {
+    const Index index(ctx, TableView(rows.data(), n, 1), {.tree = true});
+    const DbscanOptions options = {.eps = 10, .min_samples = 1, .method = Method::kdtree};
+    return polls_of([&] { (void)dbscan(ctx, index, options); });
+  };
+  const auto tasks = [](std::int64_t n) {
+    std::int64_t sum = 2 * (n / 64);  // core rows and border rows
+    for (const std::int64_t places : {1, 3, 12, 48, 192}) {
+      const std::int64_t a_task = 64 * 256 / places;
+      sum += (n + a_task - 1) / a_task;
+    }
+    return sum;
+  };
+  EXPECT_GE(polls(2 * kManyRows) - polls(kManyRows), tasks(2 * kManyRows) - tasks(kManyRows) + 2 + 2 + 6 * 2 + 2 + 2);
+}
+
+// No row is a core row, and each query visits the whole tree.
+TEST(Polls, WalksOfATree) {
+  constexpr std::int64_t kFew = 1 << 11;
+  constexpr std::int64_t kMostInALeaf = 80;
+  const std::vector<double> values = polled_values(kFew, 1);
+  const Context ctx = polled_context();
+  const Index index(ctx, TableView(values.data(), kFew, 1), {.tree = true});
+  EXPECT_GE(polls_of([&] { (void)dbscan(ctx, index, {.eps = 10, .min_samples = kFew + 1, .method = Method::kdtree}); }),
+            kFew * (kFew / kMostInALeaf / 16));
+}
+
+/// A path of rows in d columns: each row lists the one before it.
+struct PolledPath {
+  PolledPath(std::int64_t n, std::int64_t d, Metric metric)
+      : rows(static_cast<std::size_t>(n * d)), keys(static_cast<std::size_t>(n), 1) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      rows[static_cast<std::size_t>(i * d)] = static_cast<double>(i);
+      ids.push_back(i > 0 ? i - 1 : 1);
+    }
+    const TableView table(rows.data(), n, d);
+    index.emplace(ctx, table);
+    tree = kernels::backend_of(ctx).nearest().build_tree(ctx, kernels::prepared_of(*index));
+    task.search.index = &kernels::prepared_of(*index);
+    task.search.queries = table;
+    task.search.k = 1;
+    task.search.metric = metric;
+    task.search.p = 3;
+    task.search.method = Method::kdtree;
+    task.search.tree = tree.get();
+    task.ids = ids;
+    task.keys = keys;
+  }
+  std::int64_t polls_of_tree() {
+    std::vector<kernels::TreeEdge> edges;
+    std::vector<double> core_keys;
+    kernels::SpanningResult result{edges, core_keys};
+    return polls_of([&] { cpu::spanning_tree(ctx, task, result); });
+  }
+
+  Context ctx = polled_context();
+  std::vector<double> rows;
+  std::vector<std::int64_t> ids;
+  std::vector<double> keys;
+  std::optional<Index> index;
+  std::shared_ptr<const kernels::Tree> tree;
+  kernels::SpanningTask task;
+};
+
+// One round joins the path. Rows are labeled, looked at for searches, and joined; edges are sorted.
+TEST(Polls, ASpanningTree) {
+  constexpr std::int64_t kTask = 4096;
+  std::vector<std::int64_t> edges(static_cast<std::size_t>(kManyRows - 1));
+  std::iota(edges.begin(), edges.end(), 0);
+  const std::int64_t sorting = steps_of_sort(edges, std::less<>());
+  EXPECT_GE(PolledPath(kManyRows, 1, Metric::euclidean).polls_of_tree(),
+            4 * (kManyRows / kTask) + 2 + (kManyRows + kManyRows + sorting) / kBetweenLooks);
+}
+
+// Of minkowski keys are computed again: of wide rows each is a step.
+TEST(Polls, KeysOfASpanningTree) {
+  EXPECT_GE(
+      PolledPath(100, 65, Metric::minkowski).polls_of_tree() - PolledPath(100, 64, Metric::minkowski).polls_of_tree(),
+      100);
+}
+
+TEST(Polls, ComponentsBelowBoxes) {
+  const PolledPath path(kManyRows, 1, Metric::euclidean);
+  cpu::Growth growth{path.task,
+                     {},
+                     cpu::Components(kManyRows),
+                     cpu::LightestEdges(kManyRows),
+                     {},
+                     std::vector<std::int64_t>(static_cast<std::size_t>(kManyRows))};
+  const auto others = cpu::other_rows_in_tree(path.ctx, growth);
+  EXPECT_GE(polls_of([&] { others->relabel(); }), 2);
+}
+
+// Pairs of nodes: one pass moves them, the next finds none to move; then a graph of half as many is made.
+TEST(Polls, Communities) {
+  constexpr std::int64_t kNodes = 8 * 1024;
+  ops::WeightedGraph graph;
+  graph.offsets.push_back(0);
+  for (std::int64_t v = 0; v < kNodes; ++v) {
+    graph.neighbors.push_back(v ^ 1);
+    graph.offsets.push_back(v + 1);
+  }
+  graph.weights.assign(static_cast<std::size_t>(kNodes), 1);
+  graph.sizes.assign(static_cast<std::size_t>(kNodes), 1);
+  const Context ctx = polled_context();
+  EXPECT_EQ(polls_of([&] { (void)ops::potts_communities(ctx, graph, 0.5); }), 2 * 8 + 8 + 8 + 4);
+}
+
+TEST(Polls, LabelsThatAreMerged) {
+  constexpr std::int64_t kVertices = 16384;
+  const std::vector<std::int64_t> labels(static_cast<std::size_t>(4 * kVertices));
+  const Context ctx = polled_context();
+  Communicator self;
+  // Counted, then collected; a task for as many is joined, and another is labeled.
+  EXPECT_GE(polls_of([&] { (void)merge_labels(ctx, self, labels); }), 2 * 4 + 4 * of_tasks(ctx, 1) + 4);
+}
+
+// Inner products of vectors of the span, in each round, and the rows that are turned.
+TEST(Polls, LeadingVectors) {
+  constexpr std::int64_t kTableRows = 2048;
+  constexpr std::int64_t kTasks = 2;
+  constexpr std::int64_t kWidth = 2 + 8;
+  ops::SparseRows matrix;
+  matrix.offsets.push_back(0);
+  for (std::int64_t i = 0; i < kTableRows; ++i) {
+    matrix.columns.push_back(i);
+    matrix.values.push_back(i < 16 ? 1 - 0.04 * static_cast<double>(i) : 0.3);
+    matrix.offsets.push_back(i + 1);
+  }
+  std::vector<double> first(static_cast<std::size_t>(kTableRows), 0.0);
+  first[0] = 1;
+  const Context ctx = polled_context();
+  std::int64_t rounds = 0;
+  const std::int64_t polls =
+      polls_of([&] { rounds = 1 + ops::leading_vectors(ctx, matrix, matrix, first, 2, 1).rounds; });
+  // Vectors are made orthogonal, each twice to those before it, and its length is taken; the span is turned.
+  constexpr std::int64_t kProducts = kWidth * (kWidth - 1) + 3 * kWidth + kWidth * (kWidth + 1) / 2;
+  constexpr std::int64_t kApplied = 2 * kTasks;
+  EXPECT_GE(polls, rounds * (kProducts + 2 * kTasks + kApplied) + (rounds - 1) * 7 * kApplied);
+}
+
+TEST(Polls, ARelation) {
+  constexpr std::int64_t kTableRows = 2048;
+  constexpr std::int64_t kTableColumns = 1024;  // half of the rows are widened at a time
+  const std::vector<std::uint8_t> relation(static_cast<std::size_t>(kTableRows * kTableColumns));
+  const Context ctx = polled_context();
+  const BipartiteEdges none(kTableRows, kTableColumns, std::span<const std::int64_t>(),
+                            std::span<const std::int64_t>());
+  const std::int64_t without = polls_of([&] { (void)cocluster(ctx, none); });
+  EXPECT_GE(polls_of([&] { (void)cocluster(ctx, TableView(relation.data(), kTableRows, kTableColumns)); }),
+            without + 2 * 2);
+}
+
+// Every row of a product, or every tile of one.
+TEST(Polls, AClosureByProducts) {
+  const Context ctx = polled_context();
+  const auto polls = [&](CoclusterMethod method, std::int64_t side) {
+    std::vector<std::int64_t> ids(static_cast<std::size_t>(side));
+    std::iota(ids.begin(), ids.end(), 0);
+    const BipartiteEdges edges(side, side, std::span<const std::int64_t>(ids), std::span<const std::int64_t>(ids));
+    return polls_of([&] { (void)cocluster(ctx, edges, {.method = method}); });
+  };
+  // Rows of the matrix are made, then multiplied.
+  EXPECT_GE(polls(CoclusterMethod::product_serial, 64), 128 + 128);
+  EXPECT_GE(polls(CoclusterMethod::product_tiled, 256), 512 + 8 + 8 * 8);
+}
+
+// Of two members and very many edges.
+TEST(Polls, EdgesOfAClosure) {
+  constexpr std::int64_t kEdges = (std::int64_t{1} << 20) + 1;
+  const Context ctx = polled_context();
+  const std::vector<std::int32_t> zeros(static_cast<std::size_t>(kEdges));
+  const auto more_polls = [&](CoclusterMethod method) {
+    const auto polls = [&](std::size_t count) {
+      const auto ids = std::span(zeros).first(count);
+      return polls_of([&] { (void)cocluster(ctx, BipartiteEdges(1, 1, ids, ids), {.method = method}); });
+    };
+    return polls(zeros.size()) - polls(1);
+  };
+  EXPECT_GE(more_polls(CoclusterMethod::product_serial), 1);
+  EXPECT_GE(more_polls(CoclusterMethod::closure), (std::int64_t{1} << 20) / (1 << 15));
+}
+
+// Means, products and rests of each piece.
+TEST(Polls, ParametersOfAnEmbedding) {
+  Lle fitted;
+  fitted.options.dim = 1;
+  fitted.piece.assign(static_cast<std::size_t>(kManyRows), 0);
+  fitted.embedding.assign(static_cast<std::size_t>(kManyRows), 0);
+  const std::vector<double> ones(static_cast<std::size_t>(kManyRows), 1);
+  const TableView parameters(ones.data(), kManyRows, 1);
+  const Context ctx = polled_context();
+  const std::int64_t checking = polls_of([&] { (void)Index(ctx, parameters); });
+  EXPECT_GE(polls_of([&] { (void)compare_parameters(ctx, fitted, parameters); }), checking + 2 + 2 + 2);
+}
+
+// A chain of rows that leads to two closed classes: each round places one row.
+TEST(Polls, RoundsOfPlacedRows) {
+  constexpr solver::Point kChain = 256;
+  solver::LocalRows graph;
+  graph.points = 6 + kChain;
+  graph.width = 3;
+  for (solver::Point i = 0; i < graph.points; ++i) {
+    const solver::Point class_of = i < 3 ? 0 : 3;
+    const solver::Point before = i == 6 ? 3 : i - 1;
+    const solver::Point after = i == 6 ? 0 : std::min(i + 1, graph.points - 1);
+    graph.cols.push_back(i);
+    graph.cols.push_back(i < 6 ? class_of + (i + 1) % 3 : before);
+    graph.cols.push_back(i < 6 ? class_of + (i + 2) % 3 : after);
+  }
+  const Context ctx = polled_context();
+  std::vector<std::int64_t> piece;
+  std::size_t rounds = 0;
+  EXPECT_GE(polls_of([&] { rounds = ops::pieces_of(ctx, graph, LleVariant::standard, piece).rounds.size(); }), kChain);
+  EXPECT_EQ(rounds, static_cast<std::size_t>(kChain));
+}
+
+TEST(Polls, RanksOfNeighbors) {
+  std::vector<std::int64_t> piece(static_cast<std::size_t>(kManyRows));
+  std::iota(piece.begin(), piece.end(), 0);
+  const std::vector<double> values = polled_values(kManyRows, 1);
+  const TableView table(values.data(), kManyRows, 1);
+  const std::vector<std::int64_t> near = {1};
+  const std::vector<kernels::RankTask> tasks = {{piece, std::span(piece).first(1), near, 1}};
+  const Context ctx = polled_context();
+  EXPECT_GE(polls_of([&] { (void)kernels::rank_penalties(ctx, {table, Metric::euclidean, 2}, tasks); }), 2);
+}
+
+// Lists are shortened for each number of neighbors but the most.
+TEST(Polls, CrossValidation) {
+  constexpr std::int64_t kTableRows = 8 * 1024;
+  const std::vector<double> values = polled_values(kTableRows, 1);
+  const TableView table(values.data(), kTableRows, 1);
+  const Context ctx = polled_context();
+  const Index index(ctx, table, {.tree = true});
+  const auto polls = [&](std::int64_t k) {
+    return polls_of(
+        [&] { (void)cross_validate(ctx, index, table, {.k = k, .k_to = 2, .folds = 2, .method = Method::kdtree}); });
+  };
+  // The lists, squared errors, and a task that predicts.
+  EXPECT_GE(polls(1) - polls(2), 7 + 8 + 1);
+}
+
+TEST(Polls, PlacesOfRows) {
+  constexpr std::int64_t kChunk = 4096;
+  const std::vector<double> values = polled_values(4 * kChunk, 1);
+  const Context ctx = polled_context();
+  EXPECT_GE(polls_of([&] { (void)ops::places_of(ctx, TableView(values.data(), 4 * kChunk, 1)); }),
+            of_tasks(ctx, 4) + 4);
+}
+
+// Rows with and without a weight, by turns: each is copied alone.
+TEST(Polls, RowsWithoutWeight) {
+  constexpr std::int64_t kTableRows = 1024;
+  const std::vector<double> values = polled_values(kTableRows, 1);
+  std::vector<double> weights(values.size(), 1);
+  for (std::size_t i = 0; i < weights.size(); i += 2) weights[i] = 0;
+  const Context ctx = polled_context();
+  EXPECT_GE(polls_of([&] {
+              (void)ops::ClusteredRows(ctx, TableView(values.data(), kTableRows, 1), weights, Metric::euclidean);
+            }),
+            kTableRows);
+}
+
+// A source is asked for 32 MiB at a time.
+TEST(Polls, PartsOfABlockSource) {
+  constexpr std::int64_t kPart = std::int64_t{32} << 20;
+  const TableView table =
+      TableView::blocks(DType::uint8, 2 * kPart, 1, [](std::int64_t begin, std::int64_t end, void* to) {
+        std::memset(to, 1, static_cast<std::size_t>(end - begin));
+      });
+  const Context ctx = polled_context();
+  EXPECT_GE(polls_of([&] { cpu::for_each_part(ctx, table, [](const TableView&, std::int64_t) {}); }), 2);
 }
 
 }  // namespace

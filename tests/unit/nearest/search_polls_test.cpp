@@ -1,0 +1,155 @@
+// Cancel polls of what a search prepares and of the papers' methods, counted on one thread. Nothing here takes time.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "backend/index_access.hpp"
+#include "backend/nearest.hpp"
+#include "core/parallel.hpp"
+#include "counted_polls.hpp"
+#include "cpu/nearest/ladder.hpp"
+#include "cpu/nearest/tree/tree.hpp"
+#include "simd/kernels.hpp"
+#include "vicinal/knn.hpp"
+
+namespace vicinal {
+namespace {
+
+Context preparing_context() {
+  return Context::cpu({.threads = 1});
+}
+
+std::vector<float> rows_to_prepare(std::int64_t n, std::int64_t d) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<float> uniform;
+  std::vector<float> rows(static_cast<std::size_t>(n * d));
+  for (float& value : rows) value = uniform(random);
+  return rows;
+}
+
+TableView source_to_prepare(const std::vector<float>& rows, std::int64_t d) {
+  return TableView::blocks(DType::float32, std::ssize(rows) / d, d,
+                           [&rows, d](std::int64_t begin, std::int64_t end, void* to) {
+                             std::memcpy(to, rows.data() + begin * d, static_cast<std::size_t>((end - begin) * d) * 4);
+                           });
+}
+
+/// Polls while a table is prepared.
+std::int64_t preparing(const TableView& table) {
+  const Context ctx = preparing_context();
+  return polls_of([&] { (void)Index(ctx, table); });
+}
+
+// The median is of up to 1,024 rows; of wide ones every 256 columns are a step.
+TEST(Polls, TheMedianOfATable) {
+  const std::vector<float> rows = rows_to_prepare(2048, 1);
+  const auto preparing_rows = [&](std::int64_t n) { return preparing(TableView(rows.data(), n, 1)); };
+  EXPECT_GE(preparing_rows(1024) - preparing_rows(512), 512);
+  EXPECT_GE(preparing(TableView(rows.data(), 1, 2048)) - preparing_rows(1), 2048 / 256 - 1);
+}
+
+// Rows are looked up among those of their bucket; where rows are equal, groups are made of them.
+TEST(Polls, EqualRowsOfATable) {
+  constexpr std::int64_t kRows = 4096;
+  constexpr std::int64_t kBuckets = 2;
+  const std::vector<float> rows = rows_to_prepare(kRows, 1);
+  std::vector<float> equal = rows;
+  for (std::size_t i = 0; i < kRows / 2; ++i) equal[2 * i] = rows[i];
+  // The median, a task for the largest value, two to fill the buckets, one for each of them and what it does.
+  const std::int64_t distinct = preparing(TableView(rows.data(), kRows, 1));
+  EXPECT_GE(distinct, 1024 + 1 + 1 + 2 + 2 * kBuckets);
+  // Sizes of groups, their first rows, their members.
+  EXPECT_GE(preparing(TableView(equal.data(), kRows, 1)), distinct + kBuckets + 1 + kBuckets);
+}
+
+// A source is asked by one thread, for as many rows as a task has.
+TEST(Polls, ABlockSourceThatIsPrepared) {
+  constexpr std::int64_t kRows = 1 << 16;
+  const std::vector<float> rows = rows_to_prepare(kRows, 1);
+  EXPECT_GE(preparing(source_to_prepare(rows, 1)), 1024 + 1 + kRows / 32768);
+}
+
+// Of int8 a sample of rows is read, and two centres are tried with twelve scales each.
+TEST(Polls, TheScaleOfBytes) {
+  const std::vector<float> rows = rows_to_prepare(1024, 2);
+  const Context ctx = preparing_context();
+  const TableView table(rows.data(), 1024, 2);
+  const Index index(ctx, table);
+  kernels::NearestTask task;
+  task.index = &kernels::prepared_of(index);
+  task.queries = table;
+  task.k = 1;
+  task.method = Method::fused;
+  EXPECT_GE(polls_of([&] { (void)cpu::make_ladder(ctx, task, {ScreenType::int8}); }), 256 + 2 * 12);
+}
+
+// Every part that is divided; of a tree whose shape is known, 16 nodes are a task, then boxes are made of boxes.
+TEST(Polls, ATree) {
+  constexpr std::int64_t kRows = 1 << 16;
+  const std::vector<float> rows = rows_to_prepare(kRows, 2);
+  const Context ctx = preparing_context();
+  const Index index(ctx, TableView(rows.data(), kRows, 2));
+  const kernels::Prepared& prepared = kernels::prepared_of(index);
+  std::shared_ptr<const cpu::Tree> tree;
+  const std::int64_t building = polls_of([&] { tree = cpu::Tree::build(ctx, prepared); });
+  EXPECT_GE(building, tree->nodes());
+  EXPECT_GE(polls_of([&] { (void)cpu::Tree::restore(ctx, prepared, tree->shape()); }),
+            (tree->nodes() + 15) / 16 + (tree->nodes() + 1023) / 1024);
+}
+
+// Rows of positive and negative zeros differ in their bytes, not in their numbers: no part of them can be divided.
+TEST(Polls, ATreeOfEqualPoints) {
+  constexpr std::int64_t kColumns = 17;
+  constexpr std::int64_t kRows = std::int64_t{1} << kColumns;
+  constexpr std::int64_t kDealt = 16384;  // points of a task
+  std::vector<float> rows;
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    for (std::int64_t j = 0; j < kColumns; ++j) rows.push_back((i >> j & 1) != 0 ? -0.0F : 0.0F);
+  }
+  const Context ctx = preparing_context();
+  const auto building = [&](std::int64_t n) {
+    const Index index(ctx, TableView(rows.data(), n, kColumns));
+    return polls_of([&] { (void)cpu::Tree::build(ctx, kernels::prepared_of(index)); });
+  };
+  // Points are read, looked at for their box, and put into a leaf.
+  EXPECT_GE(building(kRows) - building(kRows / 2), kRows / 2 / kDealt + kRows / 2 / 65536 + kRows / 2 / 1024);
+}
+
+// A table is written, and a source copied, in blocks of 4 MiB.
+TEST(Polls, AnIndexInAFile) {
+  constexpr std::int64_t kRows = 3 << 20;
+  const std::vector<float> rows = rows_to_prepare(kRows, 1);
+  const Context ctx = preparing_context();
+  const Index index(ctx, TableView(rows.data(), kRows, 1));
+  const std::string path = ::testing::TempDir() + "vicinal_polls_index";
+  EXPECT_GE(polls_of([&] { index.save(ctx, path); }), 3);
+  std::filesystem::remove(path);
+}
+
+TEST(Polls, MethodsOfThePapers) {
+  constexpr std::int64_t kRows = 1024;
+  constexpr std::int64_t kQuery = kRows / 64 + 1;  // rows whose keys are computed between two polls, and the selection
+  const std::vector<float> rows = rows_to_prepare(kRows, 2);
+  const Context ctx = preparing_context();
+  const TableView table(rows.data(), kRows, 2);
+  const Index index(ctx, table);
+  const auto polls_by = [&](Method method, std::int64_t queries, std::int64_t k) {
+    return polls_of([&] { knn(ctx, index, table.slice(0, queries), {.k = k, .method = method}); });
+  };
+  const std::int64_t insertion = polls_by(Method::insertion, 1, 1);
+  EXPECT_GE(polls_by(Method::insertion, 33, 1) - insertion, 32 * (1 + kQuery));  // each is a task
+  // A product of all rows, and each row that is taken; the sort goes over the row 55 times.
+  const std::int64_t kmin = polls_by(Method::product_kmin, 1, 1);
+  EXPECT_GE(kmin, insertion - kQuery + 1 + 1);
+  EXPECT_GE(polls_by(Method::product_kmin, 1, 9) - kmin, 8);
+  EXPECT_GE(polls_by(Method::product_bitonic, 1, 1) - kmin, 10 * 11 / 2);
+}
+
+}  // namespace
+}  // namespace vicinal
