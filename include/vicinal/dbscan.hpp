@@ -45,9 +45,9 @@ struct Dbscan {
 /// The clusters of DBSCAN (Ester et al. 1996) of a table's rows [n, d], which are those of scikit-learn. The same
 /// labels for every method, thread count and instruction set.
 ///
-/// Memory is O(n) for every `eps`: about 40 n bytes, and what the search takes; the graph of neighbors is never
+/// Memory is O(n) for every `eps`: about 42 n bytes, and what the search takes; the graph of neighbors is never
 /// written. Searches stop as soon as they know enough, so that a large `eps` is fast: in a kd-tree, boxes of rows that
-/// are all neighbors of each other are joined at once, and rows that are in the same cluster already are passed over.
+/// are all neighbors of each other are joined at once, and rows of large clusters do not search for each other.
 /// Time: about that of `count`, and less if `eps` is large; with a weight below 0 every neighbor of every row is
 /// visited.
 ///

@@ -1,15 +1,19 @@
 // The searches of DBSCAN in a kd-tree, each of which stops where the answer is known.
 //   core    a row has enough neighbors: the nearest boxes come first, so that mostly few are entered.
-//   join    boxes whose points are all neighbors of each other (TreeKeys::width) are joined as they are; then each core
-//           row looks for core rows around it that are not joined to it yet, and passes over boxes in which all are.
-//           What boxes hold is looked at again when a 256th of the rows have searched, a 64th, and so on: from then on
-//           most boxes are passed over.
+//   join    boxes whose points are all neighbors of each other (TreeKeys::width) are joined as they are; then core rows
+//           search. A row that has seen all core rows around it is *searched*: its edges are done with, and others pass
+//           over it, as over boxes in which all rows that are left are joined to them. When a 256th of the rows have
+//           searched, most rows are in a few large components: from then on rows of those wait, and other rows wait as
+//           soon as they are joined to one. At last the rows that wait search for each other: all but those of the
+//           largest component, which the others find. What boxes hold and which components are large is looked up
+//           when a 256th of the rows have searched, a 64th, and so on.
 //   border  boxes are passed over whose smallest number is not below the one that is found already.
 // Equal rows have equal neighborhoods, keys of differences being 0: one of them searches.
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "core/infinity.hpp"
@@ -24,9 +28,10 @@ namespace vicinal::cpu {
 namespace {
 
 constexpr std::int64_t kQueriesPerTask = 64;
-constexpr std::int64_t kTurns = 256;   // a power of four
-constexpr std::int64_t kNoCore = -1;   // below a child
-constexpr std::int64_t kSeveral = -2;  // components below a child
+constexpr std::int64_t kTurns = 256;      // a power of four
+constexpr std::int64_t kNoCore = -1;      // below a child
+constexpr std::int64_t kSeveral = -2;     // components below a child
+constexpr std::int64_t kLargeShare = 16;  // of the core rows one in so many: a large component
 constexpr std::int64_t kNoNumber = std::numeric_limits<std::int64_t>::max();
 
 class DbscanTree final : public DbscanSearches {
@@ -37,6 +42,8 @@ class DbscanTree final : public DbscanSearches {
         keys_(run.ctx, run.task.search, tree_),
         candidates_(run.task.search),
         below_(static_cast<std::size_t>(1 + tree_.nodes() * kTreeWidth)),
+        is_searched_(static_cast<std::size_t>(run.task.search.index->distinct_rows()), 0),
+        is_waiting_(is_searched_.size(), 0),
         queries_(static_cast<std::size_t>(run.ctx.threads()),
                  std::vector<double>(static_cast<std::size_t>((tree_.cols() + 7) / 8 * 8))) {}
 
@@ -63,16 +70,14 @@ class DbscanTree final : public DbscanSearches {
       }
     }
     join_small_boxes();
-    // Of every kTurns rows in the order of the tree one, three more, and so on.
-    for (std::int64_t first = 0, last = 1; first < kTurns; first = last, last *= 4) {
-      find_joined();
-      for_each_query("clusters", first, last, [&](const double* x, std::int64_t distinct) {
-        const std::int64_t row = candidates_.members(distinct).front();
-        if (!is_core(row)) return;
-        Joining joining{*this, row};
-        walk(run_.ctx, tree_, keys_, x, joining);
-      });
+    // Of every kTurns rows in the order of the tree one, three more, and so on; at last all that wait.
+    join_around(0, 1);
+    for (std::int64_t last = 4; last <= kTurns; last *= 4) {
+      find_large_components(kLargeShare);
+      join_around(last / 4, last);
     }
+    find_large_components(0);
+    join_around(0, kTurns);
   }
 
   void label_border_rows() override {
@@ -109,15 +114,17 @@ class DbscanTree final : public DbscanSearches {
   struct Joining {
     DbscanTree& search;
     std::int64_t row;
+    bool waits = false;
 
-    [[nodiscard]] double limit() const { return search.run_.task.limit; }
+    [[nodiscard]] double limit() const { return waits ? -kInfinity : search.run_.task.limit; }
     [[nodiscard]] bool enters(std::int64_t child, double /*key*/) const {
       const std::int64_t below = search.below_[static_cast<std::size_t>(child)];
       return below != kNoCore && (below == kSeveral || !search.run_.forest.are_joined(below, row));
     }
     void offer(double /*key*/, std::int64_t distinct) {
       const std::int64_t other = search.candidates_.members(distinct).front();
-      if (search.is_core(other)) search.run_.forest.unite(row, other);
+      if (!search.is_core(other) || !search.run_.forest.unite(row, other)) return;
+      waits = search.waits(row) || search.is_waiting_[static_cast<std::size_t>(distinct)] != 0;
     }
   };
   struct Numbering {
@@ -157,6 +164,43 @@ class DbscanTree final : public DbscanSearches {
       const std::int64_t now = done.fetch_add(end - task * places) + end - task * places;
       run_.ctx.report(stage, static_cast<double>(now) / static_cast<double>(rows));
     });
+  }
+
+  /// Joins core rows to all core rows around them that are not searched, or until they wait.
+  void join_around(std::int64_t first, std::int64_t last) {
+    find_joined();
+    for_each_query("clusters", first, last, [&](const double* x, std::int64_t distinct) {
+      const std::int64_t row = candidates_.members(distinct).front();
+      const auto at = static_cast<std::size_t>(distinct);
+      if (!is_core(row) || is_searched_[at] != 0 || is_waiting_[at] != 0 || waits(row)) return;
+      Joining joining{*this, row};
+      walk(run_.ctx, tree_, keys_, x, joining);
+      is_searched_[at] = joining.waits ? 0 : 1;
+    });
+  }
+  /// Whether a row is in the largest component by now.
+  [[nodiscard]] bool waits(std::int64_t row) const { return largest_ >= 0 && run_.forest.are_joined(row, largest_); }
+  /// Makes the rows of components wait that have one in `share` of the core rows; 0: of the largest alone.
+  void find_large_components(std::int64_t share) {
+    core::Poll poll(run_.ctx);
+    const std::span<std::int64_t> sizes = run_.result.labels;  // nobody has given labels yet
+    std::fill(sizes.begin(), sizes.end(), 0);
+    std::int64_t core_rows = 0;
+    largest_ = 0;
+    for (std::size_t row = 0; row < sizes.size(); ++row) {
+      poll.step();
+      if (run_.result.core[row] == 0) continue;
+      ++core_rows;
+      const std::int64_t root = run_.forest.root_of(static_cast<std::int64_t>(row));
+      const std::int64_t size = ++sizes[static_cast<std::size_t>(root)];
+      if (size > sizes[static_cast<std::size_t>(largest_)]) largest_ = root;
+    }
+    for (std::int64_t distinct = 0; distinct < run_.task.search.index->distinct_rows(); ++distinct) {
+      poll.step();
+      const std::int64_t row = candidates_.members(distinct).front();
+      const std::int64_t size = sizes[static_cast<std::size_t>(run_.forest.root_of(row))];
+      is_waiting_[static_cast<std::size_t>(distinct)] = is_core(row) && size * share >= core_rows ? 1 : 0;
+    }
   }
 
   /// Calls visit(distinct row) for all rows below a child.
@@ -205,7 +249,7 @@ class DbscanTree final : public DbscanSearches {
     }
   }
 
-  /// Folds what children hold into `below_`: value(row) of rows, combined by `merge`, `none` where there is no row.
+  /// Folds what children hold into `below_`: value(distinct row), combined by `merge`, `none` where there is no row.
   template <class Value, class Merge>
   void fold(std::int64_t none, const Value& value, const Merge& merge) {
     core::Poll poll(run_.ctx);
@@ -215,7 +259,7 @@ class DbscanTree final : public DbscanSearches {
       for (std::int64_t i = 0; i < child.size; ++i) {
         poll.step();
         const std::int64_t distinct = tree_.shape().order[static_cast<std::size_t>(child.first + i)];
-        all = merge(all, value(candidates_.members(distinct).front()));
+        all = merge(all, value(distinct));
       }
       if (child.size == 0) {
         for_each_lane(child.at, [&](std::int64_t lane) {
@@ -226,10 +270,15 @@ class DbscanTree final : public DbscanSearches {
     });
   }
 
-  /// Of each child the root of all core rows below it.
+  /// Of each child the root of all core rows below it that are not searched.
   void find_joined() {
     fold(
-        kNoCore, [&](std::int64_t row) { return is_core(row) ? run_.forest.root_of(row) : kNoCore; },
+        kNoCore,
+        [&](std::int64_t distinct) {
+          const std::int64_t row = candidates_.members(distinct).front();
+          return is_core(row) && is_searched_[static_cast<std::size_t>(distinct)] == 0 ? run_.forest.root_of(row)
+                                                                                       : kNoCore;
+        },
         [](std::int64_t a, std::int64_t b) {
           if (a == kNoCore || b == kNoCore) return a == kNoCore ? b : a;
           return a == b ? a : kSeveral;
@@ -239,7 +288,10 @@ class DbscanTree final : public DbscanSearches {
   void find_smallest_numbers() {
     fold(
         kNoNumber,
-        [&](std::int64_t row) { return is_core(row) ? run_.result.labels[static_cast<std::size_t>(row)] : kNoNumber; },
+        [&](std::int64_t distinct) {
+          const std::int64_t row = candidates_.members(distinct).front();
+          return is_core(row) ? run_.result.labels[static_cast<std::size_t>(row)] : kNoNumber;
+        },
         [](std::int64_t a, std::int64_t b) { return std::min(a, b); });
   }
 
@@ -247,7 +299,10 @@ class DbscanTree final : public DbscanSearches {
   const Tree& tree_;
   TreeKeys keys_;
   Candidates candidates_;
-  std::vector<std::int64_t> below_;  // [children]
+  std::vector<std::int64_t> below_;        // [children]
+  std::vector<std::uint8_t> is_searched_;  // [distinct rows]
+  std::vector<std::uint8_t> is_waiting_;   // [distinct rows]
+  std::int64_t largest_ = -1;              // the root that the largest component had when it was looked up
   std::vector<std::vector<double>> queries_;
 };
 
@@ -260,7 +315,7 @@ std::unique_ptr<DbscanSearches> dbscan_in_tree(DbscanRun& run) {
 std::uint64_t dbscan_in_tree_bytes(const Context& ctx, const kernels::DbscanTask& task) {
   const auto n = static_cast<std::uint64_t>(task.search.queries.rows());
   const auto d = static_cast<std::uint64_t>(task.search.queries.cols());
-  return child_count_bound(n) * sizeof(std::int64_t) + static_cast<std::uint64_t>(ctx.threads()) * (d + 8) * 8;
+  return child_count_bound(n) * sizeof(std::int64_t) + 2 * n + static_cast<std::uint64_t>(ctx.threads()) * (d + 8) * 8;
 }
 
 }  // namespace vicinal::cpu
