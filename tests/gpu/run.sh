@@ -6,6 +6,7 @@
 # 3.12 or later with pytest, and the wheels that carry.sh was given; CuPy, PyTorch and JAX are used where they are
 # installed. `sklearn` uses the machine's cores instead: scikit-learn's tests with seeds 42, 0 and 7, what uses its
 # classes, and, as far as MINUTES (8) allow, the whole suite; what is done is not done again.
+# Where polars is lacking (its wheels can be carried) twelve tests are skipped that `common` counts, which fails.
 # SHARDS sets how many run at a time, FILTER which tests, SANITIZE_FILTER which are sanitized, PYTHON which Python,
 # GROUPS_OF_TESTS which of scikit-learn's tests (suite.py --list), PYTEST_FILTER which of python_tables.py.
 set -uo pipefail
