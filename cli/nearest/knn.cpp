@@ -133,7 +133,6 @@ Command add_knn(const Parser& root) {
   command->add_to(app);
   app.add_examples({"vicinal knn train.npy -k 10 -o graph.npz", "vicinal knn train.npy test.npy -k 5 --metric cosine",
                     "vicinal knn train.csv --drop class -k 3 -o graph.csv",
-                    "vicinal knn train.npy -k 10 --max-radius 0.5 -o near.npz",
                     "vicinal knn train.npy -k 10 --include-self --layout scipy -o matrix.npz"});
   return command_naming_files(app, command);
 }

@@ -193,9 +193,9 @@ std::string reachability_plot(const DensityReport& report) {
     }
     const std::int64_t label = report.labels[static_cast<std::size_t>(order.ordering[bar * n / bars])];
     const double top = kFrame.down(1 - std::min(reach, highest) / highest);
-    shapes +=
-        fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"/>",
-                    kFrame.left + width * static_cast<double>(bar), top, width, kFrame.base() - top, color_of(label));
+    shapes += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"/>",
+                          kFrame.left + width * static_cast<double>(bar), top, width + 0.4, kFrame.base() - top,
+                          color_of(label));
   }
   shapes += kFrame.name_below("rows in their order");
   return svg(kFrame.width, kFrame.height, "The reachability plot", shapes);
