@@ -13,6 +13,7 @@ Command add_regress(const Parser& root);
 Command add_kmeans(const Parser& root);
 Command add_dbscan(const Parser& root);
 Command add_hdbscan(const Parser& root);
+Command add_optics(const Parser& root);
 Command add_spanning_tree(const Parser& root);
 Command add_lof(const Parser& root);
 Command add_lle(const Parser& root);

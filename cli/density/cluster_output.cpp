@@ -14,6 +14,19 @@ namespace {
 
 constexpr std::size_t kClustersPrinted = 30;
 
+NamedArray written_array(const RowValues& value, std::int64_t n) {
+  if (!value.numbers.empty()) return {value.array, {value.numbers.data(), "<f8", {n}}};
+  if (!value.switches.empty()) return {value.array, {value.switches.data(), "|u1", {n}}};
+  return {value.array, {value.integers.empty() ? value.rows.data() : value.integers.data(), "<i8", {n}}};
+}
+
+std::string field_of(const RowValues& value, const RowNames& names, std::size_t row) {
+  if (!value.numbers.empty()) return format_number(value.numbers[row]);
+  if (!value.switches.empty()) return fmt::format("{}", value.switches[row]);
+  if (!value.integers.empty()) return fmt::format("{}", value.integers[row]);
+  return value.rows[row] < 0 ? std::string() : names.field(value.rows[row]);
+}
+
 }  // namespace
 
 void write_clusters(const Context& ctx, const std::string& output, const DensityRows& rows,
@@ -24,11 +37,7 @@ void write_clusters(const Context& ctx, const std::string& output, const Density
   if (output.ends_with(".npz")) {
     std::vector<NamedArray> arrays = {{"labels", {labels.data(), "<i8", {n}}}};
     for (const RowValues& value : values) {
-      if (value.switches.empty()) {
-        arrays.push_back({value.array, {value.numbers.data(), "<f8", {n}}});
-      } else {
-        arrays.push_back({value.array, {value.switches.data(), "|u1", {n}}});
-      }
+      if (!value.array.empty()) arrays.push_back(written_array(value, n));
     }
     if (!rows.kept.empty()) arrays.push_back({"rows", {rows.kept.data(), "<i8", {n}}});
     std::optional<io::IdArray> ids;
@@ -37,14 +46,13 @@ void write_clusters(const Context& ctx, const std::string& output, const Density
   }
   const RowNames names(rows.table, rows.kept);
   std::string text = csv_field(names.header()) + ",label";
-  for (const RowValues& value : values) text += "," + value.name;
+  for (const RowValues& value : values) text += value.name.empty() ? "" : "," + value.name;
   text += "\n";
   for (std::size_t row = 0; row < labels.size(); ++row) {
     if (row % 65536 == 0) ctx.check_cancelled();
     text += fmt::format("{},{}", names.field(static_cast<std::int64_t>(row)), labels[row]);
     for (const RowValues& value : values) {
-      text +=
-          value.switches.empty() ? "," + format_number(value.numbers[row]) : fmt::format(",{}", value.switches[row]);
+      if (!value.name.empty()) text += "," + field_of(value, names, row);
     }
     text += "\n";
   }

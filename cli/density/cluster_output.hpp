@@ -1,4 +1,4 @@
-// What `vicinal dbscan` and `vicinal hdbscan` write and print of clusters with noise.
+// What `vicinal dbscan`, `hdbscan` and `optics` write and print of clusters with noise.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,12 @@ namespace vicinal::cli {
 
 /// A value of each row, as a column of a .csv and an array of an .npz.
 struct RowValues {
-  std::string name;                             ///< of the column
-  std::string array;                            ///< of the array
+  std::string name;                             ///< of the column; empty: an array alone
+  std::string array;                            ///< of the array; empty: a column alone
   std::span<const double> numbers = {};         ///< either these
   std::span<const std::uint8_t> switches = {};  ///< or these, 0 or 1
+  std::span<const std::int64_t> integers = {};  ///< or these
+  std::span<const std::int64_t> rows = {};      ///< or these, numbers of rows or -1: none
 };
 
 /// .csv: row,label and the values; .npz: labels and the values, rows and ids; .npy: labels.

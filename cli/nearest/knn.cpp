@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -20,6 +21,7 @@ namespace {
 
 struct KnnCommand : NeighborsCommand {
   std::int64_t k = 5;
+  double max_radius = std::numeric_limits<double>::infinity();
 
   void run() const;
   void run_part(const Runtime& runtime, std::chrono::steady_clock::time_point start) const;
@@ -27,9 +29,19 @@ struct KnnCommand : NeighborsCommand {
  private:
   /// Neighbors to search for.
   [[nodiscard]] std::int64_t searched() const { return k - (graph_output.include_self ? 1 : 0); }
+  [[nodiscard]] KnnOptions options(const std::vector<std::uint64_t>& filter) const;
 };
 
+KnnOptions KnnCommand::options(const std::vector<std::uint64_t>& filter) const {
+  KnnOptions options = knn_options(search, searched(), filter);
+  options.max_radius = max_radius;
+  return options;
+}
+
 void KnnCommand::run_part(const Runtime& runtime, std::chrono::steady_clock::time_point start) const {
+  if (max_radius < std::numeric_limits<double>::infinity()) {
+    throw Error(ErrorCode::invalid_argument, "--max-radius: parts have lists of k; leave it out with --rows");
+  }
   const Shard shard(*this);
   shard.run(
       runtime, start, "knn",
@@ -66,21 +78,21 @@ void KnnCommand::run() const {
   };
   const Context ctx = inputs.fit("knn", [&](const Context& rest) {
     const TableView* const others = queries.empty() ? nullptr : &shape_asked;
-    const std::uint64_t searching = plan_knn(rest, shape, others, knn_options(search, searched(), {})).memory;
+    const std::uint64_t searching = plan_knn(rest, shape, others, options({})).memory;
     return searching + more(rest, shape);
   });
   const NeighborTables tables = read(runtime, {searched() + (queries.empty() ? 1 : 0), fmt::format("-k {}", k)});
   const Table& rows = tables.rows;
   const Table& asked = tables.asked;
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
-  const KnnOptions options = knn_options(search, searched(), filter);
+  const KnnOptions chosen = options(filter);
   if (common.explain) {
-    Plan plan = plan_knn(ctx, rows.view, queries.empty() ? nullptr : &asked.view, options);
+    Plan plan = plan_knn(ctx, rows.view, queries.empty() ? nullptr : &asked.view, chosen);
     plan.memory = inputs.total(plan.memory + more(ctx, rows.view));
     return print_plan(common, plan);
   }
-  NeighborGraph graph = queries.empty() ? knn(ctx, rows.view, options) : knn(ctx, rows.view, asked.view, options);
-  deliver_graph(runtime, tables, std::move(graph), start);
+  NeighborGraph graph = queries.empty() ? knn(ctx, rows.view, chosen) : knn(ctx, rows.view, asked.view, chosen);
+  deliver_graph(runtime, tables, std::move(graph), {searched(), max_radius}, start);
 }
 
 }  // namespace
@@ -95,7 +107,13 @@ Command add_knn(const Parser& root) {
                  "Rows to find neighbors for; if omitted, the rows of TABLE, each excluding itself")
       .type_name("FILE");
   app.add_option("-k", command->k, "Neighbors per row").type_name("K").capture_default_str().group("Search");
-  app.add_option("-o,--output", command->output, "Output file: .npz (ids, distances) or .csv").type_name("FILE");
+  app.add_option("--max-radius", command->max_radius,
+                 "Leave out neighbors that are farther away; lists may then be shorter than K [no limit]")
+      .type_name("R")
+      .group("Search");
+  app.add_option("-o,--output", command->output,
+                 "Output file: .npz (ids, distances; with --max-radius also offsets) or .csv")
+      .type_name("FILE");
   command->add_to(app);
   app.add_examples({"vicinal knn train.npy -k 10 -o graph.npz", "vicinal knn train.npy test.npy -k 5 --metric cosine",
                     "vicinal knn train.csv --drop class -k 3 -o graph.csv",

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -46,6 +47,8 @@ void describe_neighbors(const FoundNeighbors& found, const std::string& output, 
   json["rows"] = profile.rows;
   json["table_rows"] = profile.table_rows;
   json["dropped_rows"] = found.dropped;
+  const double max_radius = found.nearest.max_radius;
+  if (!found.radius) json["max_radius"] = std::isinf(max_radius) ? Json(nullptr) : Json(max_radius);
   if (!profile.within_radius()) json["k"] = profile.k;
   json["neighbors"] = profile.neighbors;
   json["metric"] = name_of(profile.metric);
@@ -86,7 +89,8 @@ std::string page_of(const NeighborsCommand& command, const FoundNeighbors& found
   report::NeighborsReport content;
   content.table_file = command.table;
   content.queries_file = command.queries;
-  content.radius = found.radius.value_or(0);
+  content.radius = found.radius.value_or(found.nearest.max_radius);
+  content.most = found.radius ? 0 : found.nearest.k;
   content.seconds = found.seconds;
   content.shown = {&found.profile,
                    &found.rows.view,
@@ -191,7 +195,7 @@ GraphWriteOptions NeighborsCommand::write_options(const NeighborTables& tables) 
 }
 
 void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTables& tables, NeighborGraph graph,
-                                     std::chrono::steady_clock::time_point start) const {
+                                     const NearestWanted& wanted, std::chrono::steady_clock::time_point start) const {
   // Where lists are changed no rows were left out (read).
   const bool is_changed = graph_output.changes_lists();
   if (!tables.kept.empty()) {
@@ -209,7 +213,7 @@ void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTable
   if (!output.empty()) write_graph(runtime.ctx, output, lists, write_options(tables));
   deliver(runtime,
           {tables.rows, tables.asked, found, is_changed ? written : found, row_numbers(tables), names(tables),
-           tables.dropped, seconds},
+           tables.dropped, seconds, std::nullopt, wanted},
           together);
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,12 @@ struct NeighborNames {
   RowNames asked;  ///< of the rows that were asked about
 };
 
+/// What `knn` asked for.
+struct NearestWanted {
+  std::int64_t k = 0;
+  double max_radius = std::numeric_limits<double>::infinity();
+};
+
 struct FoundNeighbors {
   const Table& rows;
   const Table& asked;                      ///< not looked at where there are no queries
@@ -35,6 +42,7 @@ struct FoundNeighbors {
   std::int64_t dropped = 0;  ///< rows of the table that were left out
   double seconds = 0;
   std::optional<double> radius = {};  ///< none: k nearest rows
+  NearestWanted nearest = {};         ///< then these
 };
 
 /// The tables of a command, without missing values. The ids of `rows` are those of all rows in its file.
@@ -73,7 +81,7 @@ struct NeighborsCommand {
   /// Writes a whole graph of k neighbors a row, changed as asked for and renumbered where rows were left out, and
   /// delivers it.
   void deliver_graph(const Runtime& runtime, const NeighborTables& tables, NeighborGraph graph,
-                     std::chrono::steady_clock::time_point start) const;
+                     const NearestWanted& wanted, std::chrono::steady_clock::time_point start) const;
   /// Writes the page, has it appear with the lists that `together` has, and prints what was found: as JSON, or its
   /// first rows and a sentence.
   void deliver(const Runtime& runtime, const FoundNeighbors& found, OutputFiles& together) const;

@@ -1,5 +1,5 @@
 // See density.hpp. Order of the page: the answer, what was run, where the clusters lie and how large they are, the
-// condensed tree, the outlier scores.
+// condensed tree and the outlier scores, or the reachability plot.
 #include "report/density.hpp"
 
 #include <fmt/core.h>
@@ -162,6 +162,42 @@ std::string tree_section(const DensityReport& report) {
   return text + icicles(*report.tree) + "</section>\n";
 }
 
+/// The reachability of rows in their order, colored by cluster; of many rows the largest of each column of the picture.
+std::string reachability_plot(const DensityReport& report) {
+  constexpr ChartFrame kFrame = {1000, 300, 14, 30, 64, 10};
+  constexpr std::size_t kMostBars = 920;
+  const Optics& order = *report.order;
+  const std::size_t n = order.ordering.size();
+  double highest = 0;
+  for (const double reach : order.reachability) highest = std::isinf(reach) ? highest : std::max(highest, reach);
+  if (highest == 0) return "<p class=\"note\">No row is reached at a distance above 0.</p>\n";
+  std::string shapes;
+  for (const double tick : round_ticks(0, highest, 5)) {
+    if (tick <= highest) shapes += kFrame.level(kFrame.down(1 - tick / highest), short_number(tick));
+  }
+  const std::size_t bars = std::min(n, kMostBars);
+  const double width = kFrame.plot_width() / static_cast<double>(bars);
+  for (std::size_t bar = 0; bar < bars; ++bar) {
+    double reach = 0;
+    for (std::size_t place = bar * n / bars; place < (bar + 1) * n / bars; ++place) {
+      reach = std::max(reach, order.reachability[static_cast<std::size_t>(order.ordering[place])]);
+    }
+    const std::int64_t label = report.labels[static_cast<std::size_t>(order.ordering[bar * n / bars])];
+    const double top = kFrame.down(1 - std::min(reach, highest) / highest);
+    shapes += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"/>",
+                          kFrame.left + width * static_cast<double>(bar), top, width + 0.4, kFrame.base() - top,
+                          color_of(label));
+  }
+  shapes += kFrame.name_below("rows in their order");
+  return svg(kFrame.width, kFrame.height, "The reachability plot", shapes);
+}
+
+std::string reachability_section(const DensityReport& report) {
+  return "<section><h2>Reachability</h2><p class=\"note\">Rows in the order of OPTICS, each as high as the distance at "
+         "which it is reached from the rows before it. Valleys are clusters; noise is gray.</p>\n" +
+         reachability_plot(report) + "</section>\n";
+}
+
 std::string outlier_section(const DensityReport& report) {
   const Histogram drawn = histogram(report.outlier_scores, std::numeric_limits<double>::infinity(),
                                     "Outlier scores of the rows", "outlier score");
@@ -178,6 +214,7 @@ std::string render(const Context& ctx, const DensityReport& report) {
                      clustering_facts(report.file, *report.table, report.how, *report.plan);
   body += "<div class=\"pair\">\n" + map_section(ctx, report) + list_section(report) + "</div>\n";
   if (report.tree != nullptr) body += tree_section(report) + outlier_section(report);
+  if (report.order != nullptr) body += reachability_section(report);
   body += footer("Neighbors are those of float64 brute force; of equal distances the order of row numbers decides.");
   return page("Clusters of " + std::filesystem::path(report.file).filename().string(), body);
 }

@@ -1,5 +1,5 @@
-// The report of `vicinal dbscan` and `vicinal hdbscan`: one page with where the clusters lie, how large they are, and
-// of HDBSCAN the condensed tree and the outlier scores.
+// The report of `vicinal dbscan`, `hdbscan` and `optics`: one page with where the clusters lie, how large they are, of
+// HDBSCAN the condensed tree and the outlier scores, and of OPTICS the reachability plot.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "vicinal/graph.hpp"
 #include "vicinal/hdbscan.hpp"
 #include "vicinal/metrics.hpp"
+#include "vicinal/optics.hpp"
 #include "vicinal/table.hpp"
 
 namespace vicinal::cli::report {
@@ -28,6 +29,7 @@ struct DensityReport {
   std::span<const double> persistences;    ///< of hdbscan
   std::span<const double> outlier_scores;  ///< of hdbscan
   const CondensedTree* tree = nullptr;     ///< of hdbscan
+  const Optics* order = nullptr;           ///< of optics
   const Plan* plan = nullptr;
   std::optional<ClusteringScores> scores = {};  ///< where labels are known
   double seconds = 0;

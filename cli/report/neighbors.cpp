@@ -19,8 +19,11 @@ namespace {
 std::string header(const NeighborsReport& report) {
   const NeighborProfile& profile = *report.shown.profile;
   const std::string& file = report.queries_file.empty() ? report.table_file : report.queries_file;
-  const std::string who = profile.within_radius() ? fmt::format("all neighbors within {}", report.radius)
-                                                  : fmt::format("its {} nearest neighbors", profile.k);
+  std::string who = fmt::format("its {} nearest neighbors", profile.k);
+  if (profile.within_radius()) {
+    who = report.most > 0 ? fmt::format("up to {} nearest neighbors within {}", report.most, report.radius)
+                          : fmt::format("all neighbors within {}", report.radius);
+  }
   const std::string where = report.queries_file.empty()
                                 ? std::string("among the others")
                                 : fmt::format("among {} table rows", count_text(profile.table_rows));
@@ -70,8 +73,9 @@ std::string facts(const NeighborsReport& report) {
   if (!report.queries_file.empty()) {
     text += fact("Query file", report.queries_file) + fact("Queries", table(*report.shown.queries));
   }
-  text += fact("Neighbors",
-               profile.within_radius() ? fmt::format("within {}", report.radius) : fmt::format("k = {}", profile.k));
+  const std::string most = report.most > 0 ? fmt::format("k = {}, ", report.most) : "";
+  text += fact("Neighbors", profile.within_radius() ? fmt::format("{}within {}", most, report.radius)
+                                                    : fmt::format("k = {}", profile.k));
   return text + fact("Metric", metric) + fact("Ran as", ran_as(profile.plan)) +
          fact("Version", "vicinal " VICINAL_VERSION) + fact("Why this method", profile.plan.reason, true) + "</dl>\n";
 }

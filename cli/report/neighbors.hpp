@@ -13,6 +13,7 @@ struct NeighborsReport {
   std::string table_file;
   std::string queries_file;  ///< empty: the table within itself
   double radius = 0;         ///< where they are those within one
+  std::int64_t most = 0;     ///< then the largest number of neighbors of a row; 0: any
   double seconds = 0;
   Neighborhoods shown;
 };

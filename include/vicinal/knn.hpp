@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <limits>
 #include <memory>
 
 #include "vicinal/context.hpp"
@@ -28,6 +29,9 @@ struct KnnOptions {
   Bitmap filter = {};                         ///< rows that may be neighbors, (n + 63) / 64 words; empty: all
   /// [m] for each query the id of one row that is not its neighbor, or -1; empty: no such rows.
   std::span<const std::int64_t> exclude = {};
+  /// Rows farther away than this reported distance are no neighbors, and lists may be shorter than k; at least 0 except
+  /// for `inner_product`. Infinity: no limit. `knn` alone takes another one.
+  double max_radius = std::numeric_limits<double>::infinity();
 };
 
 /// In which order lists within a radius come.
@@ -95,6 +99,9 @@ class VICINAL_API Index {
 /// The k nearest rows of a table for each of its own rows (a row is not its own neighbor) or for each query: ids [m, k]
 /// and distances [m, k], nearest first, ties by the smaller id. The same bits for every method, thread count,
 /// instruction set and device.
+///
+/// With `max_radius` the k nearest of the rows within it, as compressed rows: the first k of each list of `radius`. A
+/// CUDA device finds k for each query, and the host cuts the lists.
 ///
 /// Throws `invalid_argument` for options outside their domain, queries of another width than the table, and a method
 /// that does not serve the metric, `bad_data` naming row and column of the first NaN or infinity or two rows whose

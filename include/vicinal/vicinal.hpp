@@ -26,6 +26,7 @@
 #include "vicinal/match.hpp"
 #include "vicinal/metrics.hpp"
 #include "vicinal/neighbor_model.hpp"
+#include "vicinal/optics.hpp"
 #include "vicinal/parts.hpp"
 #include "vicinal/pca.hpp"
 #include "vicinal/plugin.hpp"

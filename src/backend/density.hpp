@@ -1,4 +1,4 @@
-// Density clustering and the minimum spanning tree under it (contract clauses 27 and 28): what a backend provides.
+// Density clustering and the minimum spanning tree under it (contract clauses 27, 28 and 30): what a backend provides.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +46,21 @@ struct DbscanResult {
   std::int64_t clusters = 0;
 };
 
+/// The order of OPTICS of a table within itself: rows are neighbors where their key is not above `limit`.
+struct OpticsTask {
+  NearestTask search;     ///< of the k lists; names table, metric and method (fused, direct or kdtree with its tree)
+  std::int64_t rank = 1;  ///< the neighbor whose key is a row's core key, at most k
+  double limit = 0;
+  std::span<const std::int64_t> ids;  ///< [n, k] lists
+  std::span<const double> keys;       ///< [n, k]
+};
+
+struct OpticsResult {
+  std::span<std::int64_t> ordering;      ///< [n]
+  std::span<double> reach_keys;          ///< [n] of each row; infinity where no row reaches
+  std::span<std::int64_t> predecessors;  ///< [n] of each row, or -1
+};
+
 class DensityBackend {
  public:
   DensityBackend() = default;
@@ -60,6 +75,10 @@ class DensityBackend {
   virtual void dbscan(const Context& ctx, const DbscanTask& task, DbscanResult& result) const = 0;
   /// What it takes beside table and result.
   virtual MemoryNeed dbscan_bytes(const Context& ctx, const DbscanTask& task) const = 0;
+
+  virtual void optics(const Context& ctx, const OpticsTask& task, OpticsResult& result) const = 0;
+  /// What it takes beside table, lists and result.
+  virtual MemoryNeed optics_bytes(const Context& ctx, const OpticsTask& task) const = 0;
 };
 
 }  // namespace vicinal::kernels

@@ -12,6 +12,7 @@
 
 #include "backend/memory_need.hpp"
 #include "core/distance.hpp"
+#include "core/infinity.hpp"
 #include "formulas/nearest/method_kind.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/device.hpp"
@@ -150,6 +151,9 @@ struct NearestTask {
   const Tree* tree = nullptr;  ///< for Method::kdtree, when the search starts
   Collect collect = Collect::k_list;
   std::int64_t k = 0;
+  /// Of k_list: larger keys are of no use. A list may have them all the same; if it has fewer than k, it ends before
+  /// the first id of -1.
+  double max_key = kInfinity;
   double radius = 0;              ///< of radius and count: the largest one of all queries
   std::span<const double> radii;  ///< [m] of each query; empty: `radius` for all
   bool by_id = false;             ///< of radius: lists by ascending id

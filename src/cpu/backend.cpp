@@ -5,6 +5,7 @@
 #include "backend/krylov.hpp"
 #include "backend/lle.hpp"
 #include "cpu/density/dbscan.hpp"
+#include "cpu/density/optics.hpp"
 #include "cpu/density/spanning_tree.hpp"
 #include "cpu/graph/graphs.hpp"
 #include "cpu/kmeans/lloyd.hpp"
@@ -59,6 +60,12 @@ class CpuDensity final : public DensityBackend {
   }
   MemoryNeed dbscan_bytes(const Context& ctx, const DbscanTask& task) const override {
     return {cpu::dbscan_bytes(ctx, task), 0};
+  }
+  void optics(const Context& ctx, const OpticsTask& task, OpticsResult& result) const override {
+    cpu::optics(ctx, task, result);
+  }
+  MemoryNeed optics_bytes(const Context& ctx, const OpticsTask& task) const override {
+    return {cpu::optics_bytes(ctx, task), 0};
   }
 };
 

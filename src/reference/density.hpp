@@ -1,4 +1,4 @@
-// Spanning trees and density clusters by the letter of docs/contract.md, clauses 27 and 28: every pair of rows. Shares
+// Spanning trees and density clusters by the letter of docs/contract.md, clauses 27 to 30: every pair of rows. Shares
 // no code with the library.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include "reference/reference.hpp"
 #include "vicinal/dbscan.hpp"
 #include "vicinal/hdbscan.hpp"
+#include "vicinal/optics.hpp"
 #include "vicinal/spanning_tree.hpp"
 
 namespace vicinal::reference {
@@ -27,5 +28,11 @@ SpanningTree minimum_spanning_tree(std::span<const double> keys, const SpanningT
 
 /// What `vicinal::hdbscan` must return for a spanning tree but for plan, statistics and times.
 Hdbscan hdbscan(const SpanningTree& tree, const HdbscanOptions& options);
+
+/// What `vicinal::optics` must return but for plan, statistics and times. `keys` as above.
+Optics optics(std::span<const double> keys, const OpticsOptions& options);
+/// Labels, their number, starts and ends of the clusters that are read from an order.
+OpticsClusters optics_dbscan(const Optics& order, double eps);
+OpticsClusters optics_xi(const Optics& order, const OpticsXiOptions& options);
 
 }  // namespace vicinal::reference

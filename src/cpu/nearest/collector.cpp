@@ -22,8 +22,9 @@ class KList final : public Collector {
     begin_ = begin;
     sizes_.assign(static_cast<std::size_t>(end - begin), 0);
   }
-  double limit(std::int64_t query) const override { return heap(query).limit(); }
+  double limit(std::int64_t query) const override { return std::min(heap(query).limit(), task_.max_key); }
   void offer(std::int64_t query, double key, std::int64_t distinct) override {
+    if (key > task_.max_key) return;
     NearestHeap list = heap(query);
     for (const std::int64_t id : candidates_.members(distinct)) {
       if (!candidates_.eligible(query, id)) continue;
@@ -44,9 +45,9 @@ class KList final : public Collector {
   }
   void finish(std::int64_t query) override {
     heap(query).sort();
-    for (std::int64_t i = query * task_.k; i < (query + 1) * task_.k; ++i) {
-      result_.distances[i] = task_.reported(result_.distances[i]);
-    }
+    const std::int64_t end = query * task_.k + sizes_[query - begin_];
+    for (std::int64_t i = query * task_.k; i < end; ++i) result_.distances[i] = task_.reported(result_.distances[i]);
+    if (end < (query + 1) * task_.k) result_.ids[end] = -1;
   }
 
  private:

@@ -28,6 +28,12 @@ void check_density_search(const TableView& table, Metric metric, double p, Metho
   if (table.is_block_source()) refuse("table: a " + operation + " needs it in memory, but it comes in blocks");
 }
 
+std::int64_t listed_neighbors(std::int64_t rows, std::int64_t rank) {
+  constexpr std::int64_t kFewest = 10;
+  constexpr std::int64_t kBeyondCore = 5;
+  return std::min(rows - 1, std::max(kFewest, rank + kBeyondCore));
+}
+
 std::uint64_t most_bytes(const Context& ctx, kernels::NearestTask search,
                          const std::function<std::uint64_t(const kernels::NearestTask& by)>& bytes) {
   const kernels::NearestBackend& nearest = kernels::backend_of(ctx).nearest();

@@ -1,6 +1,7 @@
 // What the operations of density clustering have in common: checks, and the engine that they need.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -18,6 +19,10 @@ const kernels::DensityBackend& density_backend(const Context& ctx, const std::st
 
 /// Throws `invalid_argument` for a method that has no engine for rows of other components, and for tables in blocks.
 void check_density_search(const TableView& table, Metric metric, double p, Method method, const std::string& operation);
+
+/// How long neighbor lists are in which the neighbor of that rank gives the core key: a few more, from which most edges
+/// and reaches follow.
+std::int64_t listed_neighbors(std::int64_t rows, std::int64_t rank);
 
 /// The most of `bytes(task)` for the methods that may serve the search, as one of them will be chosen.
 std::uint64_t most_bytes(const Context& ctx, kernels::NearestTask search,

@@ -25,9 +25,6 @@ namespace {
 
 using kernels::SpanningTask;
 
-constexpr std::int64_t kFewestListed = 10;
-constexpr std::int64_t kListedBeyondCore = 5;
-
 const char* const kSpanningTree = "spanning tree";
 
 /// The neighbor whose distance is the core distance; 0: the row itself.
@@ -65,9 +62,8 @@ void check_options(const TableView& table, const SpanningTreeOptions& options) {
 
 /// The search of the lists. Distances that are roots come as keys instead, where a metric has them.
 ops::SearchRequest lists_request(const TableView& table, const SpanningTreeOptions& options, const ops::TreeUse& use) {
-  const std::int64_t wanted = std::max(kFewestListed, rank_of(options) + kListedBeyondCore);
   KnnOptions lists;
-  lists.k = std::min(table.rows() - 1, wanted);
+  lists.k = ops::listed_neighbors(table.rows(), rank_of(options));
   lists.metric = options.metric == Metric::euclidean ? Metric::sqeuclidean : options.metric;
   lists.p = options.p;
   lists.method = options.method;

@@ -14,7 +14,9 @@
 #include "core/entry.hpp"
 #include "core/in_steps.hpp"
 #include "core/memory.hpp"
+#include "core/poll.hpp"
 #include "core/seconds.hpp"
+#include "formulas/nearest/radius.hpp"
 #include "ops/common/check.hpp"
 #include "ops/common/refuse.hpp"
 #include "ops/nearest/plan.hpp"
@@ -100,6 +102,15 @@ void check_k(std::int64_t n, std::int64_t m, const NearestTask& task) {
     if (!task.exclude.empty()) why += "; excluded rows do not count";
     refuse("k: is " + std::to_string(k) + ", but at most " + std::to_string(largest) + " of the " + std::to_string(n) +
            " table rows can be neighbors" + why);
+  }
+}
+
+void check_max_radius(const SearchRequest& request) {
+  const double radius = request.max_radius;
+  if (std::isnan(radius)) refuse("max_radius: is not a number");
+  if (radius < 0 && request.task.metric != Metric::inner_product) refuse("max_radius: is negative");
+  if (radius < kInfinity && !request.takes_short_lists) {
+    refuse("max_radius: leaves lists shorter than k, which only knn returns; leave it out");
   }
 }
 
@@ -246,6 +257,43 @@ SearchRequest within(const TableView* queries, const RadiusOptions& options) {
   return ops::request_of(queries, options, Collect::radius);
 }
 
+/// Leaves out of k lists what is farther away than `max_radius`: they become compressed rows.
+void cut_lists(const Context& ctx, double max_radius, NeighborGraph& graph) {
+  core::Poll poll(ctx);
+  graph.offsets.reserve(static_cast<std::size_t>(graph.rows) + 1);
+  graph.offsets.push_back(0);
+  std::size_t kept = 0;
+  for (std::int64_t row = 0; row < graph.rows; ++row) {
+    const auto end = static_cast<std::size_t>((row + 1) * graph.k);
+    for (auto at = static_cast<std::size_t>(row * graph.k); at < end; ++at) {
+      poll.step();
+      if (graph.ids[at] < 0 || !(graph.distances[at] <= max_radius)) break;
+      graph.ids[kept] = graph.ids[at];
+      graph.distances[kept++] = graph.distances[at];
+    }
+    graph.offsets.push_back(static_cast<std::int64_t>(kept));
+  }
+  graph.ids.resize(kept);
+  graph.distances.resize(kept);
+  graph.k = 0;
+}
+
+/// A request of `knn`, whose lists may be short.
+SearchRequest nearest_of(const TableView* queries, const KnnOptions& options) {
+  SearchRequest request = ops::request_of(queries, options);
+  request.takes_short_lists = true;
+  return request;
+}
+
+/// As ops::checked_request.
+SearchRequest checked_nearest(const Context& ctx, const TableView& table, const TableView* queries,
+                              const KnnOptions& options) {
+  check_table(ctx, table, "table");
+  SearchRequest request = nearest_of(queries, options);
+  request.check(ctx, table);
+  return request;
+}
+
 NeighborCounts count_within(const Context& ctx, const Index& index, const TableView* queries,
                             const RadiusOptions& options) {
   NeighborCounts counts;
@@ -305,6 +353,7 @@ SearchRequest request_of(const TableView* queries, const KnnOptions& options) {
   task.filter = options.filter;
   task.exclude = options.exclude;
   request.method = options.method;
+  request.max_radius = options.max_radius;
   return request;
 }
 
@@ -324,6 +373,7 @@ void SearchRequest::check(const Context& ctx, const TableView& table) {
   check_common(ctx, table, queries, task);
   if (task.collect == Collect::k_list) {
     check_k(table.rows(), queries.rows(), task);
+    check_max_radius(*this);
   } else {
     check_radii(queries.rows(), task);
     if (!task.radii.empty()) task.radius = *std::max_element(task.radii.begin(), task.radii.end());
@@ -352,6 +402,10 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
       throw Error(ErrorCode::over_memory, "knn: m * k results do not fit any memory");
     }
     output = request.lists_held ? static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(task.k) * 16 : 0;
+    if (request.max_radius < kInfinity) {
+      task.max_key = core::largest_key_within(task.metric, request.max_radius, task.p);
+      output += (static_cast<std::uint64_t>(m) + 1) * 8;
+    }
   }
   choose_method(ctx, request.method, largest_magnitude(index), task, job.plan);
   const bool rated = task.method == Method::fused || task.method == Method::direct;
@@ -409,6 +463,7 @@ NeighborGraph find_neighbors(const Context& ctx, const Index& index, SearchReque
   }
   kernels::NearestResult result{graph.ids, graph.distances, graph.offsets, numbers, graph.stats};
   const double seconds = run_job(ctx, job, [&] { kernels::backend_of(ctx).nearest().search(ctx, task, result); });
+  if (request.max_radius < kInfinity && task.collect == Collect::k_list) cut_lists(ctx, request.max_radius, graph);
   graph.stats.search_seconds = seconds;
   return graph;
 }
@@ -425,7 +480,7 @@ SearchRequest checked_request(const Context& ctx, const TableView& table, const 
 
 NeighborGraph knn(const Context& ctx, const TableView& table, const KnnOptions& options) try {
   const core::Entry entry;
-  SearchRequest request = ops::checked_request(ctx, table, nullptr, options);
+  SearchRequest request = checked_nearest(ctx, table, nullptr, options);
   return ops::with_index(ctx, table, [&](const Index& index) { return ops::find_neighbors(ctx, index, request); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
@@ -433,7 +488,7 @@ NeighborGraph knn(const Context& ctx, const TableView& table, const KnnOptions& 
 
 NeighborGraph knn(const Context& ctx, const TableView& table, const TableView& queries, const KnnOptions& options) try {
   const core::Entry entry;
-  SearchRequest request = ops::checked_request(ctx, table, &queries, options);
+  SearchRequest request = checked_nearest(ctx, table, &queries, options);
   return ops::with_index(ctx, table, [&](const Index& index) { return ops::find_neighbors(ctx, index, request); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
@@ -441,7 +496,7 @@ NeighborGraph knn(const Context& ctx, const TableView& table, const TableView& q
 
 NeighborGraph knn(const Context& ctx, const Index& index, const KnnOptions& options) try {
   const core::Entry entry;
-  SearchRequest request = ops::request_of(nullptr, options);
+  SearchRequest request = nearest_of(nullptr, options);
   return ops::find_neighbors(ctx, index, request);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
@@ -449,7 +504,7 @@ NeighborGraph knn(const Context& ctx, const Index& index, const KnnOptions& opti
 
 NeighborGraph knn(const Context& ctx, const Index& index, const TableView& queries, const KnnOptions& options) try {
   const core::Entry entry;
-  SearchRequest request = ops::request_of(&queries, options);
+  SearchRequest request = nearest_of(&queries, options);
   return ops::find_neighbors(ctx, index, request);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
@@ -506,7 +561,7 @@ NeighborCounts count(const Context& ctx, const Index& index, const TableView& qu
 
 Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options) try {
   const core::Entry entry;
-  SearchRequest request = ops::checked_request(ctx, table, queries, options);
+  SearchRequest request = checked_nearest(ctx, table, queries, options);
   return ops::plan_search(ctx, table, request);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

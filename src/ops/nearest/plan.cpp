@@ -105,6 +105,7 @@ std::optional<SearchStats> tried(const Context& ctx, const NearestTask& task, co
   trial.tree = tree;
   trial.collect = task.collect == Collect::k_list ? Collect::k_list : Collect::count;
   trial.k = k;
+  trial.max_key = task.max_key;
   trial.radius = task.radius;
   std::vector<std::int64_t> ids;
   std::vector<double> distances;

@@ -12,6 +12,7 @@
 
 #include "backend/index_access.hpp"
 #include "backend/nearest.hpp"
+#include "core/infinity.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/radius_batches.hpp"
 
@@ -23,6 +24,8 @@ struct SearchRequest {
   Method method = Method::automatic;  ///< that the options name
   bool lists_held = true;             ///< k lists take host memory that the plan must count
   std::uint64_t bytes_beside = 0;     ///< that the caller takes beside the search
+  double max_radius = kInfinity;      ///< of k lists: what is farther away is left out
+  bool takes_short_lists = false;     ///< of k lists: whether `max_radius` may be another
   std::string_view operation = {};    ///< what does not fit into memory; empty: the search
 
   /// Refuses what is outside its domain, for searches of this table or of an index of it. Looks at filter and exclude,

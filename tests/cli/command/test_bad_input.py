@@ -282,6 +282,7 @@ OUTPUTS = {
     "kmeans t.csv -c 2": {"-o": "o.csv", "--save-model": "m", "--report": "r.html"},
     "dbscan t.csv --drop y": {"-o": "o.csv", "--report": "r.html"},
     "hdbscan t.csv --drop y": {"-o": "o.npz", "--report": "r.html"},
+    "optics t.csv --drop y --min-samples 2": {"-o": "o.csv", "--report": "r.html"},
     "lof t.csv -k 3": {"-o": "o.csv", "--save-model": "m", "--report": "r.html"},
     "lle t.csv -k 5": {"-o": "o.csv", "--save-model": "m", "--report": "r.html"},
     "cocluster e.csv --split-members 2": {"-o": "o.csv", "--cut-edges": "c.csv"},

@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
-SUBCOMMANDS = ["knn", "radius", "merge", "classify", "regress", "kmeans", "dbscan", "hdbscan", "spanning-tree", "lof", "lle", "match", "cocluster", "convert", "impute", "info", "doctor", "generate", "completion"]
+SUBCOMMANDS = ["knn", "radius", "merge", "classify", "regress", "kmeans", "dbscan", "hdbscan", "optics", "spanning-tree", "lof", "lle", "match", "cocluster", "convert", "impute", "info", "doctor", "generate", "completion"]
 
 
 @pytest.mark.parametrize("name", ["", *SUBCOMMANDS])

@@ -104,6 +104,9 @@ COMMANDS = {
     "info, a page": "info table.npy --report out.html",
     "dbscan": "dbscan table.npy --eps 0.1 --labels labels.npy -o out.csv",
     "hdbscan": "hdbscan table.npy -o out.csv",
+    "optics": "optics table.npy -o out.csv",
+    "optics, all pairs": "optics table.npy --method direct --max-eps 0.2 --clusters dbscan --eps 0.1 -o out.npz",
+    "knn, within a radius": "knn table.npy queries.npy -k 20 --max-radius 0.1 -o out.npz",
     "spanning tree": "spanning-tree table.npy --min-samples 20 -o out.csv",
     "kmeans": "kmeans table.npy -c 20 --max-iterations 3 -o out.csv",
 }

@@ -1,10 +1,10 @@
-"""`vicinal dbscan`, `hdbscan` and `spanning-tree`: labels against scikit-learn's, files, JSON, errors."""
+"""`vicinal dbscan`, `hdbscan`, `optics` and `spanning-tree`: labels against scikit-learn's, files, JSON, errors."""
 
 import csv
 
 import numpy as np
 import pytest
-from sklearn.cluster import DBSCAN, HDBSCAN
+from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, cluster_optics_dbscan, cluster_optics_xi
 from sklearn.datasets import load_iris, load_wine, make_moons
 
 
@@ -99,6 +99,48 @@ def test_hdbscan_makes_of_its_tree_what_scikit_learn_makes_of_it(ok, tmp_path, n
             assert not np.abs(found["probabilities"] - probabilities).max() > 1e-9
 
 
+@pytest.mark.filterwarnings("ignore:All reachability values are inf")
+@pytest.mark.parametrize("name", ["moons", "blobs", "wide"])
+def test_optics_has_the_order_of_scikit_learn(ok, tmp_path, name):
+    """Where no two distances are equal. By manhattan: of euclidean its core distances and distances are computed in two
+    ways, and differ in the last bits where they should be equal."""
+    rows = data_sets()[name]
+    np.save(tmp_path / "rows.npy", rows)
+    for turn, (least, limit) in enumerate([(5, np.inf), (2, np.inf), (12, np.inf), (5, eps_of(rows)[1])]):
+        theirs = OPTICS(min_samples=least, max_eps=limit, metric="manhattan").fit(rows)
+        method = ["kdtree", "direct", "automatic"][turn % 3]
+        ok("optics", "rows.npy", "--min-samples", least, "--metric", "manhattan", "--method", method, "-o", "o.npz", "-q",
+           *([] if np.isinf(limit) else ["--max-eps", limit]))  # fmt: skip
+        found = np.load(tmp_path / "o.npz")
+        assert found["ordering"].tolist() == theirs.ordering_.tolist(), (least, limit)
+        assert found["predecessors"].tolist() == theirs.predecessor_.tolist()
+        for array, expected in (("reachability", theirs.reachability_), ("core_distances", theirs.core_distances_)):
+            assert np.allclose(found[array], expected, rtol=0, atol=1e-12), (least, limit, array)
+        assert found["labels"].tolist() == theirs.labels_.tolist()
+
+
+@pytest.mark.parametrize("name", data_sets())
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_optics_reads_the_clusters_of_scikit_learn_from_its_order(ok, ok_json, tmp_path, name):
+    """Ties or not: scikit-learn's functions get the order that was written."""
+    np.save(tmp_path / "rows.npy", data_sets()[name])
+    for least, size, xi, correction in [(5, 0, 0.05, True), (5, 20, 0.05, False), (3, 2, 0.2, True), (9, 0, 0.0, True)]:
+        told = ok_json("optics", "rows.npy", "--min-samples", least, "--min-cluster-size", size, "--xi", xi, "-o",
+                       "o.npz", *([] if correction else ["--no-predecessor-correction"]))  # fmt: skip
+        found = np.load(tmp_path / "o.npz")
+        labels, clusters = cluster_optics_xi(
+            reachability=found["reachability"], predecessor=found["predecessors"], ordering=found["ordering"],
+            min_samples=least, min_cluster_size=size or None, xi=xi, predecessor_correction=correction)  # fmt: skip
+        assert found["labels"].tolist() == labels.tolist(), (least, size, xi)
+        assert told["hierarchy"] == [[int(a), int(b)] for a, b in clusters]
+    for eps in eps_of(data_sets()[name])[2:6]:
+        ok("optics", "rows.npy", "--clusters", "dbscan", "--eps", eps, "-o", "o.npz", "-q")
+        found = np.load(tmp_path / "o.npz")
+        assert found["labels"].tolist() == cluster_optics_dbscan(
+            reachability=found["reachability"], core_distances=found["core_distances"], ordering=found["ordering"],
+            eps=eps).tolist()  # fmt: skip
+
+
 def test_the_tree_is_as_light_as_that_of_scipy(ok_json, tmp_path):
     from scipy.sparse.csgraph import minimum_spanning_tree
 
@@ -135,6 +177,12 @@ def test_files_with_ids_and_rows_left_out(ok, ok_json, tmp_path):
     assert [line["a"] + line["b"] for line in read_csv(tmp_path / "o.csv")] == ["ab", "ad", "be"]
     ok("hdbscan", *reading, "--drop", "kind", "--min-cluster-size", 2, "-o", "o.csv", "-q")
     assert list(read_csv(tmp_path / "o.csv")[0]) == ["name", "label", "probability", "outlier_score"]
+    ok("optics", *reading, "--drop", "kind", "--min-samples", 2, "--max-eps", 5, "-o", "o.csv", "-q")
+    lines = read_csv(tmp_path / "o.csv")
+    assert [line["name"] for line in lines] == ["a", "b", "d", "e"]
+    assert [line["place"] for line in lines] == ["0", "1", "2", "3"]
+    assert [line["reachability"] for line in lines] == ["inf", "1", "1", "inf"]
+    assert [line["predecessor"] for line in lines] == ["", "a", "a", ""]
 
 
 BAD = {
@@ -146,6 +194,16 @@ BAD = {
     "hdbscan rows.npy --min-cluster-size 1": "min_cluster_size: is 1",
     "hdbscan rows.npy --min-cluster-size 9": "min_samples: is 9",
     "hdbscan rows.npy --metric inner_product": "inner_product",
+    "optics rows.npy --min-samples 1": "min_samples: is 1, must be from 2 to the number of rows, 4",
+    "optics rows.npy --min-samples 5": "min_samples: is 5",
+    "optics rows.npy --min-samples 2 --max-eps nan": "max_eps: must be above 0",
+    "optics rows.npy --min-samples 2 --xi 1": "xi: must be at least 0 and below 1",
+    "optics rows.npy --min-samples 2 --clusters dbscan": "--clusters: dbscan needs the distance --eps",
+    "optics rows.npy --min-samples 2 --eps 1": "--eps: is of --clusters dbscan",
+    "optics rows.npy --min-samples 2 --max-eps 1 --clusters dbscan --eps 2": "eps: is above max_eps",
+    "optics rows.npy --min-samples 2 --metric inner_product": "inner_product",
+    "knn rows.npy -k 2 --max-radius -1": "max_radius: is negative",
+    "knn rows.npy -k 2 --max-radius 1 --rows 0:2 -o o.part": "--max-radius: parts have lists of k",
     "spanning-tree rows.npy --min-samples 5": "min_samples: is 5, must be from 1 to 4",
     "spanning-tree rows.npy --alpha 0": "alpha",
     "spanning-tree rows.npy -o o.npy": "-o",
@@ -165,8 +223,28 @@ def test_bad_input(vicinal, tmp_path, arguments):
 
 def test_explain_and_reports(ok, ok_json, tmp_path):
     np.save(tmp_path / "rows.npy", np.random.default_rng(3).normal(size=(300, 3)))
-    for command in ("dbscan", "hdbscan", "spanning-tree"):
+    for command in ("dbscan", "hdbscan", "optics", "spanning-tree"):
         assert ok_json(command, "rows.npy", "--explain")["plan"]["memory_bytes"] > 0
-    for command in ("dbscan", "hdbscan"):
+    for command in ("dbscan", "hdbscan", "optics"):
         ok(command, "rows.npy", "--report", "r.html", "-q")
         assert "Where the clusters lie" in (tmp_path / "r.html").read_text()
+    assert "The reachability plot" in (tmp_path / "r.html").read_text()
+
+
+def test_the_nearest_within_a_radius(ok, ok_json, tmp_path):
+    rows = np.random.default_rng(6).normal(size=(400, 3))
+    np.save(tmp_path / "rows.npy", rows)
+    distances = np.sqrt(((rows[:, None] - rows[None]) ** 2).sum(-1))
+    order = np.lexsort((np.broadcast_to(np.arange(400), (400, 400)), distances))
+    for method in ("automatic", "fused", "direct", "kdtree"):
+        told = ok_json("knn", "rows.npy", "-k", 4, "--max-radius", 0.6, "--method", method, "-o", "o.npz")
+        found = np.load(tmp_path / "o.npz")
+        near = [[j for j in order[i] if j != i and distances[i, j] <= 0.6][:4] for i in range(400)]
+        assert found["ids"].tolist() == [j for row in near for j in row]
+        assert found["offsets"].tolist() == np.cumsum([0] + [len(row) for row in near]).tolist()
+        assert told["max_radius"] == 0.6 and told["neighbors"] == len(found["ids"])
+    assert set(np.diff(found["offsets"])) == {0, 1, 2, 3, 4}
+    ok("knn", "rows.npy", "-k", 4, "--max-radius", 0.6, "--report", "r.html", "-q")
+    assert "up to 4 nearest neighbors within 0.6" in (tmp_path / "r.html").read_text()
+    ok("knn", "rows.npy", "-k", 4, "--max-radius", 0.6, "--symmetric", "mutual", "-o", "m.npz", "-q")
+    assert len(np.load(tmp_path / "m.npz")["ids"]) <= len(found["ids"])

@@ -99,6 +99,7 @@ struct Inputs {
   NeighborGraph graph = knn(ctx, table, {.k = 8});
   Lof fitted_lof = lof(ctx, index, {.k = 8, .novelty = true});
   SpanningTree tree = minimum_spanning_tree(ctx, table, {.min_samples = 3});
+  Optics order = optics(ctx, table, {.min_samples = 4});
   Lle fitted_lle = lle(ctx, table, {.k = 8});
   KMeans fitted_kmeans = kmeans(ctx, table, {.clusters = 3, .seed = 1});
   std::vector<std::int64_t> ends_a = numbered(kRows, 11);
@@ -268,6 +269,12 @@ void add_density(Bits& bits, const Hdbscan& found) {
   bits.add(found.persistences);
   bits.add(found.tree.stabilities);
 }
+void add_order(Bits& bits, const Optics& found) {
+  bits.add(found.ordering);
+  bits.add(found.reachability);
+  bits.add(found.core_distances);
+  bits.add(found.predecessors);
+}
 void add_lle(Bits& bits, const Lle& found) {
   bits.add(found.embedding);
   for (const LlePiece& piece : found.pieces) bits.add(piece.singular_values);
@@ -330,6 +337,11 @@ const std::vector<Call> kCases = {
   {"hdbscan", [](Bits& b, const Context& c, const Inputs& in) { add_density(b, hdbscan(c, in.index, {.min_cluster_size = 4})); }},
   {"hdbscan", [](Bits& b, const Context& c, const Inputs& in) { add_density(b, hdbscan(c, in.tree, {.min_cluster_size = 3})); }},
   {"plan_hdbscan", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_hdbscan(c, in.table)); }},
+  {"optics", [](Bits& b, const Context& c, const Inputs& in) { add_order(b, optics(c, in.tiny, {.metric = Metric::manhattan})); }},
+  {"optics", [](Bits& b, const Context& c, const Inputs& in) { add_order(b, optics(c, in.index, {.min_samples = 4})); }},
+  {"optics_xi", [](Bits& b, const Context& c, const Inputs& in) { const OpticsClusters found = optics_xi(c, in.order, {.xi = 0.02}); b.add(found.labels); b.add(found.starts); b.add(found.ends); }},
+  {"optics_dbscan", [](Bits& b, const Context& c, const Inputs& in) { b.add(optics_dbscan(c, in.order, 3.5).labels); }},
+  {"plan_optics", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_optics(c, in.table)); }},
   {"plan_knn", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_knn(c, in.table, nullptr, {.k = 5})); }},
   {"plan_radius", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_radius(c, in.table, nullptr, kNear)); }},
   {"plan_radius_batches", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_radius_batches(c, in.table, nullptr, kNear)); }},

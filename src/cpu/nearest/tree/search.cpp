@@ -49,10 +49,12 @@ class ListSink {
         k_(task.k),
         keys_(result.distances.data() + query * k_),
         ids_(result.ids.data() + query * k_),
+        limit_(task.max_key),
         heap_(keys_, ids_, k_) {}
 
-  [[nodiscard]] double limit() const { return k_ > kMaxSorted ? heap_.limit() : limit_; }
+  [[nodiscard]] double limit() const { return k_ > kMaxSorted ? std::min(heap_.limit(), task_.max_key) : limit_; }
   void offer(double key, std::int64_t distinct) {
+    if (key > task_.max_key) return;  // where every point is looked at
     for (const std::int64_t id : candidates_.members(distinct)) {
       if (!candidates_.eligible(query_, id)) continue;
       if (!(k_ > kMaxSorted ? heap_.offer(key, id) : insert(key, id))) break;  // ids ascend: no later one enters either
@@ -64,7 +66,9 @@ class ListSink {
       keys_[i] = sorted_keys_[i];
       ids_[i] = sorted_ids_[i];
     }
-    for (std::int64_t i = 0; i < k_; ++i) keys_[i] = task_.reported(keys_[i]);
+    const std::int64_t size = k_ > kMaxSorted ? heap_.size() : size_;
+    for (std::int64_t i = 0; i < size; ++i) keys_[i] = task_.reported(keys_[i]);
+    if (size < k_) ids_[size] = -1;
   }
 
  private:
@@ -95,7 +99,7 @@ class ListSink {
   double* keys_;
   std::int64_t* ids_;
   std::int64_t size_ = 0;
-  double limit_ = kInfinity;
+  double limit_;
   NearestHeap heap_;
   double sorted_keys_[kMaxSorted] = {};
   std::int64_t sorted_ids_[kMaxSorted] = {};

@@ -1,0 +1,225 @@
+// `vicinal optics`: rows in the order of their density, and the clusters that are read from it.
+#include "vicinal/optics.hpp"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/output.hpp"
+#include "base/output_files.hpp"
+#include "commands.hpp"
+#include "density/cluster_output.hpp"
+#include "density/density_command.hpp"
+#include "kmeans/agreement.hpp"
+#include "report/density.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+struct OpticsCommand : DensityCommand {
+  OpticsOptions asked;
+  OpticsXiOptions steep;
+  std::string clusters = "xi";
+  double eps = std::numeric_limits<double>::quiet_NaN();  // not given
+  bool keeps_ends = false;
+
+  void run() const;
+
+ private:
+  [[nodiscard]] bool has_eps() const { return !std::isnan(eps); }
+  void check_clusters() const;
+  [[nodiscard]] OpticsOptions options() const;
+  [[nodiscard]] OpticsClusters clusters_of(const Context& ctx, const Optics& order) const;
+  [[nodiscard]] std::uint64_t bytes_of_clusters(const TableView& rows) const;
+  [[nodiscard]] std::string page(const Context& ctx, const DensityRows& rows, const Optics& order,
+                                 const OpticsClusters& found, const std::optional<ClusteringScores>& scores,
+                                 double seconds) const;
+  void write(const Context& ctx, const DensityRows& rows, const Optics& order, const OpticsClusters& found) const;
+  void tell_all(const Runtime& runtime, const DensityRows& rows, const Optics& order, const OpticsClusters& found,
+                const std::optional<ClusteringScores>& scores, double seconds) const;
+};
+
+void OpticsCommand::check_clusters() const {
+  if (clusters == "dbscan" && !has_eps()) {
+    throw Error(ErrorCode::invalid_argument, "--clusters: dbscan needs the distance --eps");
+  }
+  if (clusters == "xi" && has_eps()) {
+    throw Error(ErrorCode::invalid_argument, "--eps: is of --clusters dbscan; leave it out, or name that");
+  }
+}
+
+OpticsOptions OpticsCommand::options() const {
+  OpticsOptions options = asked;
+  options.metric = metric_from(search.metric);
+  options.p = search.p;
+  options.method = method_from(search.method);
+  return options;
+}
+
+OpticsClusters OpticsCommand::clusters_of(const Context& ctx, const Optics& order) const {
+  if (clusters == "dbscan") return optics_dbscan(ctx, order, eps);
+  OpticsXiOptions options = steep;
+  options.predecessor_correction = !keeps_ends;
+  return optics_xi(ctx, order, options);
+}
+
+/// Of reading clusters from the order, and of longer lines than other commands have.
+std::uint64_t OpticsCommand::bytes_of_clusters(const TableView& rows) const {
+  constexpr std::uint64_t kMoreOfALine = std::uint64_t{2} * 80;
+  return static_cast<std::uint64_t>(rows.rows()) * (160 + (is_csv_output(output) ? kMoreOfALine : 0));
+}
+
+std::string OpticsCommand::page(const Context& ctx, const DensityRows& rows, const Optics& order,
+                                const OpticsClusters& found, const std::optional<ClusteringScores>& scores,
+                                double seconds) const {
+  report::DensityReport content;
+  content.file = table;
+  content.how = {{"Min samples", fmt::format("{}", asked.min_samples)}, {"Metric", search.metric}};
+  if (!std::isinf(asked.max_eps)) content.how.emplace_back("Max eps", format_number(asked.max_eps));
+  content.how.emplace_back("Clusters", has_eps() ? fmt::format("dbscan, eps {}", format_number(eps))
+                                                 : fmt::format("xi {}", format_number(steep.xi)));
+  content.table = &rows.table.view;
+  content.labels = found.labels;
+  content.sizes = found.sizes;
+  content.noise = found.noise;
+  content.order = &order;
+  content.plan = &order.plan;
+  content.scores = scores;
+  content.seconds = seconds;
+  return render(ctx, content);
+}
+
+void OpticsCommand::write(const Context& ctx, const DensityRows& rows, const Optics& order,
+                          const OpticsClusters& found) const {
+  std::vector<std::int64_t> places(order.ordering.size());
+  for (std::size_t place = 0; place < places.size(); ++place) {
+    places[static_cast<std::size_t>(order.ordering[place])] = static_cast<std::int64_t>(place);
+  }
+  write_clusters(ctx, output, rows, found.labels,
+                 {{.name = "place", .array = "", .integers = places},
+                  {.name = "", .array = "ordering", .integers = order.ordering},
+                  {.name = "reachability", .array = "reachability", .numbers = order.reachability},
+                  {.name = "core_distance", .array = "core_distances", .numbers = order.core_distances},
+                  {.name = "predecessor", .array = "predecessors", .rows = order.predecessors}});
+}
+
+void OpticsCommand::tell_all(const Runtime& runtime, const DensityRows& rows, const Optics& order,
+                             const OpticsClusters& found, const std::optional<ClusteringScores>& scores,
+                             double seconds) const {
+  runtime.progress->clear();
+  if (common.json) {
+    Json hierarchy = Json::array();
+    for (std::size_t i = 0; i < found.starts.size(); ++i) hierarchy.push_back({found.starts[i], found.ends[i]});
+    return print_result({{"command", "optics"},
+                         {"rows", found.labels.size()},
+                         {"clusters", found.clusters},
+                         {"sizes", found.sizes},
+                         {"noise", found.noise},
+                         {"hierarchy", hierarchy},
+                         {"dropped_rows", rows.dropped()},
+                         {"min_samples", asked.min_samples},
+                         {"max_eps", std::isinf(asked.max_eps) ? Json(nullptr) : Json(asked.max_eps)},
+                         {"extraction", clusters},
+                         {"xi", has_eps() ? Json(nullptr) : Json(steep.xi)},
+                         {"eps", has_eps() ? Json(eps) : Json(nullptr)},
+                         {"metric", search.metric},
+                         {"scores", scores ? cli::to_json(*scores) : Json(nullptr)},
+                         {"output", output.empty() ? Json(nullptr) : Json(output)},
+                         {"report", report.empty() ? Json(nullptr) : Json(report)},
+                         {"order_seconds", order.order_seconds},
+                         {"seconds", seconds},
+                         {"plan", cli::to_json(order.plan)},
+                         {"stats", cli::to_json(order.stats)}});
+  }
+  if (output.empty()) print_text(clusters_text(found.sizes, found.noise, "", {}));
+  if (scores) print_text(agreement_text(*scores));
+  const auto n = static_cast<std::int64_t>(found.labels.size());
+  tell(runtime, common,
+       fmt::format("{} rows in {} clusters, {} noise, {} ({})", format_count(n), found.clusters,
+                   format_count(found.noise), format_duration(seconds), ran_as(order.plan)));
+}
+
+void OpticsCommand::run() const {
+  const auto start = std::chrono::steady_clock::now();
+  const Runtime runtime = make_runtime(common, Computes::on_host);
+  const Context& ctx = runtime.ctx;
+  check();
+  check_clusters();
+  PlannedInputs inputs(runtime, common);
+  const TableView shape = add_inputs(inputs);
+  const Context rest = inputs.fit("optics", [&](const Context& left) {
+    return plan_optics(left, shape, options()).memory + bytes_of_clusters(shape) + bytes_after(shape);
+  });
+  const DensityRows rows = read_prepared(ctx);
+  const TableView& view = rows.table.view;
+  if (common.explain) {
+    Plan plan = plan_optics(rest, view, options());
+    plan.memory = inputs.total(plan.memory + bytes_of_clusters(view) + bytes_after(view));
+    return print_plan(common, plan);
+  }
+  const Optics order = optics(rest, view, options());
+  const OpticsClusters found = clusters_of(ctx, order);
+  const auto scores = agreement_of(ctx, rows, found.labels, found.clusters);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const std::string text = report.empty() ? std::string() : page(ctx, rows, order, found, scores, seconds);
+  ctx.check_cancelled();
+  OutputFiles together;
+  write(ctx, rows, order, found);
+  if (!report.empty()) write_text(report, text);
+  together.commit();
+  tell_all(runtime, rows, order, found, scores, seconds);
+}
+
+}  // namespace
+
+Command add_optics(const Parser& root) {
+  auto command = std::make_shared<OpticsCommand>();
+  OpticsOptions& asked = command->asked;
+  const Parser app = root.add_subcommand("optics", "Order rows by density, and read clusters from the order");
+  app.add_option("TABLE", command->table, "Rows to cluster: .npy, .npz, .csv, .tsv or idx; plain, gzip or xz")
+      .type_name("FILE")
+      .required();
+  const std::string group = "Clustering";
+  app.add_option("--min-samples", asked.min_samples, "Rows within the core distance of a row, itself included")
+      .type_name("N")
+      .capture_default_str()
+      .group(group);
+  app.add_option("--max-eps", asked.max_eps, "Distance up to which rows are neighbors [no limit]")
+      .type_name("X")
+      .group(group);
+  app.add_choice("--clusters", command->clusters, {"xi", "dbscan"},
+                 "Clusters to read; xi: valleys of the reachability between steep sides; dbscan: of one density")
+      .group(group);
+  app.add_option("--xi", command->steep.xi, "Share by which steep sides fall or rise from row to row")
+      .type_name("X")
+      .capture_default_str()
+      .group(group);
+  app.add_option("--eps", command->eps, "Distance up to which rows of a cluster are reached, for --clusters dbscan")
+      .type_name("X")
+      .group(group);
+  app.add_option("--min-cluster-size", command->steep.min_cluster_size,
+                 "Rows of a cluster by xi, at least 2; 0: --min-samples")
+      .type_name("N")
+      .capture_default_str()
+      .group(group);
+  app.add_flag("--no-predecessor-correction", command->keeps_ends,
+               "Clusters by xi may end with rows that are reached from other clusters")
+      .group(group);
+  app.add_option("-o,--output", command->output,
+                 "Output file: .csv (row,label,place,reachability,core_distance,predecessor; label -1 is noise), .npz "
+                 "(labels, ordering, reachability, core_distances, predecessors) or .npy (labels)")
+      .type_name("FILE");
+  command->add_to(app, true);
+  app.add_examples({"vicinal optics train.csv --drop class --min-samples 10 -o order.csv",
+                    "vicinal optics train.npy --xi 0.1 --report report.html",
+                    "vicinal optics train.npy --max-eps 2 --clusters dbscan --eps 1 -o labels.npy"});
+  return command_naming_files(app, command);
+}
+
+}  // namespace vicinal::cli
