@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "vicinal/spanning_tree.hpp"
 
 namespace vicinal::reference {
+
+inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 /// The keys of all pairs of a table's rows, [n * n]. Not finite where a key overflows.
 std::vector<double> pair_keys(const TableView& table, Metric metric, double p);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 #include <vector>
@@ -14,8 +13,6 @@
 namespace vicinal::reference {
 
 namespace {
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 double lambda(double distance) {
   return distance == 0 ? kInfinite : 1 / distance;

@@ -1,15 +1,12 @@
 // OPTICS from contract clause 30: the next row is looked for among all, and clusters among all pairs of areas.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "reference/density.hpp"
 
 namespace vicinal::reference {
 
 namespace {
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 struct Area {
   std::size_t start;
