@@ -103,7 +103,7 @@ def test_centres_of_the_caller():
         (lambda s: vc.KMeansSteps(TABLE, clusters=2, k=3), TypeError, r"KMeansSteps\(\) got an unexpected"),
         (lambda s: vc.KMeansSteps(TABLE * np.nan, clusters=2), vc.BadData, "row 0, column 0"),
         (lambda s: vc.KMeansSteps(TABLE, clusters=2, memory_limit=1000), vc.OverMemory, "KMeansSteps"),
-        (lambda s: s.assign(), vc.InvalidArgument, "assign: there are no centres yet; call start before"),
+        (lambda s: s.assign(), vc.InvalidArgument, "assign: there are no centers yet; call start before"),
         (lambda s: s.start(TABLE[:2]), vc.InvalidArgument, "centres: are 2 x 3, but must be 3 x 3"),
         (lambda s: s.start(None), vc.InvalidArgument, "centres: "),
         (lambda s: s.start(TABLE[:3] * np.inf), vc.BadData, "centres: row 0, column 0"),
