@@ -1,6 +1,7 @@
 #include "counted_polls.hpp"
 
 #include <atomic>
+#include <random>
 
 #include "vicinal/context.hpp"
 
@@ -21,6 +22,14 @@ namespace vicinal {
 
 std::int64_t polls_so_far() noexcept {
   return polls;
+}
+
+std::vector<float> polled_rows(std::int64_t n, std::int64_t d) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<float> uniform;
+  std::vector<float> rows(static_cast<std::size_t>(n * d));
+  for (float& value : rows) value = uniform(random);
+  return rows;
 }
 
 }  // namespace vicinal

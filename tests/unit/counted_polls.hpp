@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace vicinal {
 
@@ -15,5 +16,8 @@ std::int64_t polls_of(const Body& body) {
   body();
   return polls_so_far() - before;
 }
+
+/// A table [n, d] of numbers from 0 to 1, the same in each call.
+std::vector<float> polled_rows(std::int64_t n, std::int64_t d);
 
 }  // namespace vicinal

@@ -100,10 +100,7 @@ Optics order_of(const Context& ctx, const Index& index, const OpticsOptions& opt
   Optics found;
   found.options = options;
   found.plan = job.plan;
-  std::vector<std::int64_t> ids;
-  std::vector<double> keys;
-  core::resize_in_steps(ctx, ids, index.rows() * job.task.k);
-  core::resize_in_steps(ctx, keys, index.rows() * job.task.k);
+  ops::KeyLists lists(ctx, index.rows(), job.task.k);
   for (std::vector<std::int64_t>* const of_rows : {&found.ordering, &found.predecessors}) {
     core::resize_in_steps(ctx, *of_rows, index.rows());
   }
@@ -111,13 +108,11 @@ Optics order_of(const Context& ctx, const Index& index, const OpticsOptions& opt
     core::resize_in_steps(ctx, *of_rows, index.rows());
   }
   const double seconds = ops::run_job(ctx, job, [&] {
-    std::vector<std::int64_t> unused;
-    kernels::NearestResult lists{ids, keys, unused, unused, found.stats};
-    kernels::backend_of(ctx).nearest().search(ctx, job.task, lists);
+    lists.find(ctx, job.task, found.stats);
     const auto start = std::chrono::steady_clock::now();
     OpticsTask task = task_of(job.task, options);
-    task.ids = ids;
-    task.keys = keys;
+    task.ids = lists.ids;
+    task.keys = lists.keys;
     kernels::OpticsResult result{found.ordering, found.reachability, found.predecessors};
     backend.optics(ctx, task, result);
     report_distances(ctx, task, found);

@@ -221,15 +221,15 @@ class XiClusters {
 
 /// Labels the places of each cluster in which no place has a label yet.
 void label_smallest(core::Poll& poll, const Optics& order, OpticsClusters& found) {
-  std::map<std::int64_t, std::int64_t> labelled;  // ends of clusters with labels, by their starts
+  std::map<std::int64_t, std::int64_t> labeled;  // ends of clusters with labels, by their starts
   found.labels.assign(order.ordering.size(), -1);
   for (std::size_t cluster = 0; cluster < found.starts.size(); ++cluster) {
     poll.step();
     const std::int64_t start = found.starts[cluster];
     const std::int64_t end = found.ends[cluster];
-    const auto after = labelled.upper_bound(end);
-    if (after != labelled.begin() && std::prev(after)->second >= start) continue;
-    labelled.emplace(start, end);
+    const auto after = labeled.upper_bound(end);
+    if (after != labeled.begin() && std::prev(after)->second >= start) continue;
+    labeled.emplace(start, end);
     for (std::int64_t place = start; place <= end; ++place) {
       poll.step();
       found.labels[static_cast<std::size_t>(order.ordering[static_cast<std::size_t>(place)])] = found.clusters;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/in_steps.hpp"
 #include "formulas/nearest/method_kind.hpp"
 #include "ops/common/refuse.hpp"
 
@@ -32,6 +33,17 @@ std::int64_t listed_neighbors(std::int64_t rows, std::int64_t rank) {
   constexpr std::int64_t kFewest = 10;
   constexpr std::int64_t kBeyondCore = 5;
   return std::min(rows - 1, std::max(kFewest, rank + kBeyondCore));
+}
+
+KeyLists::KeyLists(const Context& ctx, std::int64_t rows, std::int64_t k) {
+  core::resize_in_steps(ctx, ids, rows * k);
+  core::resize_in_steps(ctx, keys, rows * k);
+}
+
+void KeyLists::find(const Context& ctx, const kernels::NearestTask& task, SearchStats& stats) {
+  std::vector<std::int64_t> unused;
+  kernels::NearestResult result{ids, keys, unused, unused, stats};
+  kernels::backend_of(ctx).nearest().search(ctx, task, result);
 }
 
 std::uint64_t most_bytes(const Context& ctx, kernels::NearestTask search,

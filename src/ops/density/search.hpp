@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "backend/backend.hpp"
 #include "backend/density.hpp"
@@ -23,6 +24,15 @@ void check_density_search(const TableView& table, Metric metric, double p, Metho
 /// How long neighbor lists are in which the neighbor of that rank gives the core key: a few more, from which most edges
 /// and reaches follow.
 std::int64_t listed_neighbors(std::int64_t rows, std::int64_t rank);
+
+/// The neighbor lists [rows, k] of a search, with keys.
+struct KeyLists {
+  std::vector<std::int64_t> ids;
+  std::vector<double> keys;
+
+  KeyLists(const Context& ctx, std::int64_t rows, std::int64_t k);
+  void find(const Context& ctx, const kernels::NearestTask& task, SearchStats& stats);
+};
 
 /// The most of `bytes(task)` for the methods that may serve the search, as one of them will be chosen.
 std::uint64_t most_bytes(const Context& ctx, kernels::NearestTask search,

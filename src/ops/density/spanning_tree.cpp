@@ -9,7 +9,6 @@
 #include "backend/index_access.hpp"
 #include "core/distance.hpp"
 #include "core/entry.hpp"
-#include "core/in_steps.hpp"
 #include "core/infinity.hpp"
 #include "core/poll.hpp"
 #include "core/power.hpp"
@@ -152,19 +151,14 @@ SpanningTree spanning_tree_of(const Context& ctx, const Index& index, const Span
   tree.rows = index.rows();
   tree.options = options;
   tree.plan = job.plan;
-  std::vector<std::int64_t> ids;
-  std::vector<double> keys;
-  core::resize_in_steps(ctx, ids, tree.rows * job.task.k);
-  core::resize_in_steps(ctx, keys, tree.rows * job.task.k);
+  KeyLists lists(ctx, tree.rows, job.task.k);
   std::vector<kernels::TreeEdge> edges;
   const double seconds = run_job(ctx, job, [&] {
-    std::vector<std::int64_t> unused;
-    kernels::NearestResult lists{ids, keys, unused, unused, tree.stats};
-    kernels::backend_of(ctx).nearest().search(ctx, job.task, lists);
+    lists.find(ctx, job.task, tree.stats);
     const auto start = std::chrono::steady_clock::now();
     SpanningTask task = task_of(job.task, options);
-    task.ids = ids;
-    task.keys = keys;
+    task.ids = lists.ids;
+    task.keys = lists.keys;
     kernels::SpanningResult result{edges, tree.core_distances};
     backend.spanning_tree(ctx, task, result);
     tree.tree_seconds = seconds_since(start);

@@ -285,11 +285,9 @@ SearchRequest nearest_of(const TableView* queries, const KnnOptions& options) {
   return request;
 }
 
-/// As ops::checked_request.
-SearchRequest checked_nearest(const Context& ctx, const TableView& table, const TableView* queries,
-                              const KnnOptions& options) {
+/// A request that was checked for searches of this table.
+SearchRequest checked(const Context& ctx, const TableView& table, SearchRequest request) {
   check_table(ctx, table, "table");
-  SearchRequest request = nearest_of(queries, options);
   request.check(ctx, table);
   return request;
 }
@@ -470,17 +468,14 @@ NeighborGraph find_neighbors(const Context& ctx, const Index& index, SearchReque
 
 SearchRequest checked_request(const Context& ctx, const TableView& table, const TableView* queries,
                               const KnnOptions& options) {
-  check_table(ctx, table, "table");
-  SearchRequest request = request_of(queries, options);
-  request.check(ctx, table);
-  return request;
+  return checked(ctx, table, request_of(queries, options));
 }
 
 }  // namespace ops
 
 NeighborGraph knn(const Context& ctx, const TableView& table, const KnnOptions& options) try {
   const core::Entry entry;
-  SearchRequest request = checked_nearest(ctx, table, nullptr, options);
+  SearchRequest request = checked(ctx, table, nearest_of(nullptr, options));
   return ops::with_index(ctx, table, [&](const Index& index) { return ops::find_neighbors(ctx, index, request); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
@@ -488,7 +483,7 @@ NeighborGraph knn(const Context& ctx, const TableView& table, const KnnOptions& 
 
 NeighborGraph knn(const Context& ctx, const TableView& table, const TableView& queries, const KnnOptions& options) try {
   const core::Entry entry;
-  SearchRequest request = checked_nearest(ctx, table, &queries, options);
+  SearchRequest request = checked(ctx, table, nearest_of(&queries, options));
   return ops::with_index(ctx, table, [&](const Index& index) { return ops::find_neighbors(ctx, index, request); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
@@ -561,7 +556,7 @@ NeighborCounts count(const Context& ctx, const Index& index, const TableView& qu
 
 Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options) try {
   const core::Entry entry;
-  SearchRequest request = checked_nearest(ctx, table, queries, options);
+  SearchRequest request = checked(ctx, table, nearest_of(queries, options));
   return ops::plan_search(ctx, table, request);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

@@ -26,14 +26,6 @@
 namespace vicinal {
 namespace {
 
-std::vector<float> polled_rows(std::int64_t n, std::int64_t d) {
-  std::mt19937 random(3);
-  std::uniform_real_distribution<float> uniform;
-  std::vector<float> rows(static_cast<std::size_t>(n * d));
-  for (float& value : rows) value = uniform(random);
-  return rows;
-}
-
 TEST(Polls, EachTaskOfAParallelLoop) {
   for (const int threads : {1, 3}) {
     const Context ctx = Context::cpu({.threads = threads});

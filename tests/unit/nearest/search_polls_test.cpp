@@ -5,7 +5,6 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -25,14 +24,6 @@ Context preparing_context() {
   return Context::cpu({.threads = 1});
 }
 
-std::vector<float> rows_to_prepare(std::int64_t n, std::int64_t d) {
-  std::mt19937 random(3);
-  std::uniform_real_distribution<float> uniform;
-  std::vector<float> rows(static_cast<std::size_t>(n * d));
-  for (float& value : rows) value = uniform(random);
-  return rows;
-}
-
 TableView source_to_prepare(const std::vector<float>& rows, std::int64_t d) {
   return TableView::blocks(DType::float32, std::ssize(rows) / d, d,
                            [&rows, d](std::int64_t begin, std::int64_t end, void* to) {
@@ -48,7 +39,7 @@ std::int64_t preparing(const TableView& table) {
 
 // The median is of up to 1,024 rows; of wide ones every 256 columns are a step.
 TEST(Polls, TheMedianOfATable) {
-  const std::vector<float> rows = rows_to_prepare(2048, 1);
+  const std::vector<float> rows = polled_rows(2048, 1);
   const auto preparing_rows = [&](std::int64_t n) { return preparing(TableView(rows.data(), n, 1)); };
   EXPECT_GE(preparing_rows(1024) - preparing_rows(512), 512);
   EXPECT_GE(preparing(TableView(rows.data(), 1, 2048)) - preparing_rows(1), 2048 / 256 - 1);
@@ -58,7 +49,7 @@ TEST(Polls, TheMedianOfATable) {
 TEST(Polls, EqualRowsOfATable) {
   constexpr std::int64_t kRows = 4096;
   constexpr std::int64_t kBuckets = 2;
-  const std::vector<float> rows = rows_to_prepare(kRows, 1);
+  const std::vector<float> rows = polled_rows(kRows, 1);
   std::vector<float> equal = rows;
   for (std::size_t i = 0; i < kRows / 2; ++i) equal[2 * i] = rows[i];
   // The median, a task for the largest value, two to fill the buckets, one for each of them and what it does.
@@ -71,13 +62,13 @@ TEST(Polls, EqualRowsOfATable) {
 // A source is asked by one thread, for as many rows as a task has.
 TEST(Polls, ABlockSourceThatIsPrepared) {
   constexpr std::int64_t kRows = 1 << 16;
-  const std::vector<float> rows = rows_to_prepare(kRows, 1);
+  const std::vector<float> rows = polled_rows(kRows, 1);
   EXPECT_GE(preparing(source_to_prepare(rows, 1)), 1024 + 1 + kRows / 32768);
 }
 
 // Of int8 a sample of rows is read, and two centres are tried with twelve scales each.
 TEST(Polls, TheScaleOfBytes) {
-  const std::vector<float> rows = rows_to_prepare(1024, 2);
+  const std::vector<float> rows = polled_rows(1024, 2);
   const Context ctx = preparing_context();
   const TableView table(rows.data(), 1024, 2);
   const Index index(ctx, table);
@@ -92,7 +83,7 @@ TEST(Polls, TheScaleOfBytes) {
 // Every part that is divided; of a tree whose shape is known, 16 nodes are a task, then boxes are made of boxes.
 TEST(Polls, ATree) {
   constexpr std::int64_t kRows = 1 << 16;
-  const std::vector<float> rows = rows_to_prepare(kRows, 2);
+  const std::vector<float> rows = polled_rows(kRows, 2);
   const Context ctx = preparing_context();
   const Index index(ctx, TableView(rows.data(), kRows, 2));
   const kernels::Prepared& prepared = kernels::prepared_of(index);
@@ -124,7 +115,7 @@ TEST(Polls, ATreeOfEqualPoints) {
 // A table is written, and a source copied, in blocks of 4 MiB.
 TEST(Polls, AnIndexInAFile) {
   constexpr std::int64_t kRows = 3 << 20;
-  const std::vector<float> rows = rows_to_prepare(kRows, 1);
+  const std::vector<float> rows = polled_rows(kRows, 1);
   const Context ctx = preparing_context();
   const Index index(ctx, TableView(rows.data(), kRows, 1));
   const std::string path = ::testing::TempDir() + "vicinal_polls_index";
@@ -135,7 +126,7 @@ TEST(Polls, AnIndexInAFile) {
 TEST(Polls, MethodsOfThePapers) {
   constexpr std::int64_t kRows = 1024;
   constexpr std::int64_t kQuery = kRows / 64 + 1;  // rows whose keys are computed between two polls, and the selection
-  const std::vector<float> rows = rows_to_prepare(kRows, 2);
+  const std::vector<float> rows = polled_rows(kRows, 2);
   const Context ctx = preparing_context();
   const TableView table(rows.data(), kRows, 2);
   const Index index(ctx, table);
