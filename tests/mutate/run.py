@@ -1,11 +1,14 @@
 """Mutations: does a test fail when a term of a proof, a tie rule, a memory plan's entry or a poll is taken away?
 
-Usage: run.py [--only TEXT] [--resume] [--output FILE] [--list]
+Usage: run.py [--only TEXT] [--resume] [--workers N] [--output FILE] [--list]
 
 Each mutation of tests/mutate/*.txt is applied to a copy of the sources in build/mutate, built, and the tests named with
 it are run: some must fail. A survivor fails the run, unless the list says why its term cannot be told by any test; so
 does a mutation that does not build, or one that the list calls equivalent and a test kills. The table is printed at the
 end, and written as JSON to bench/results/mutations-DATE-COMMIT.json after a run of the whole list.
+
+On a machine of many cores, --workers 8 tries eight mutations at a time, each in a copy of the built tree. A copy is
+mounted at the place of the original, whose path is in its build files; that needs root.
 
 The form of a list, empty lines and lines of # left out:
   name of the mutation
@@ -29,6 +32,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORK = ROOT / "build" / "mutate"
+MEMORY = WORK / "results.json"
 TIMEOUT = 300  # seconds that tests may take; a mutation may make them endless
 OPTIONS = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1", "-DVICINAL_UNITY=OFF",
            "-DVICINAL_WERROR=OFF", "-DVICINAL_CUDA=OFF", "-DVICINAL_BUILD_CLI=OFF", "-DVICINAL_BUILD_EXAMPLES=OFF"]
@@ -162,6 +166,35 @@ class Build:
         self.listed[kind, tests] = int(count[1])
 
 
+class Workers:
+    """Processes that try mutations, each with a copy of the built tree."""
+
+    def __init__(self, count, options):
+        self.options = options
+        self.folders = [WORK.with_name(f"{WORK.name}-{number}") for number in range(count)]
+        for folder in self.folders:
+            shutil.rmtree(folder, ignore_errors=True)
+            run(["cp", "-a", WORK, folder], check=True)  # with times, or all would be built again
+
+    def start(self, number, folder):
+        own = [sys.executable, __file__, "--resume", f"--shard={number}/{len(self.folders)}"]
+        own += [f"--only={self.options.only}", "--jobs=1"]
+        mounted = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+        return subprocess.Popen(["unshare", "--mount", "sh", "-c", mounted, "sh", folder, WORK, *own], cwd=ROOT)
+
+    def run(self):
+        """Everything that is known after the end of all."""
+        processes = [self.start(number, folder) for number, folder in enumerate(self.folders)]
+        for process in processes:
+            process.wait()
+        known = {}
+        for folder in self.folders:
+            memory = folder / MEMORY.name
+            known |= json.loads(memory.read_text()) if memory.is_file() else {}
+            shutil.rmtree(folder)
+        return known
+
+
 def killer(output):
     failed = re.search(r"\[  FAILED  \] ([^\s,]+)", output)
     if failed:
@@ -208,6 +241,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="mutations whose name, file or list (screens.txt) holds this text")
     parser.add_argument("--resume", action="store_true", help="leave out what the last run, of the same lists, tried")
+    parser.add_argument("--workers", type=int, default=1, help="mutations at a time, each with one compiler [1]")
+    parser.add_argument("--shard", metavar="I/N", default="0/1", help="of the mutations, every N-th from the I-th")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time [the cores]")
     parser.add_argument("--output", type=pathlib.Path, help="where the JSON goes")
     parser.add_argument("--list", action="store_true", help="print the mutations and whether each applies, run none")
@@ -219,14 +254,19 @@ def main():
     if options.list or faults:
         print("\n".join(f"{m.name:58} {m.file}" for m in mutations) if not faults else "\n".join(faults))
         return 1 if faults else 0
+    shard, shards = map(int, options.shard.split("/"))
+    mutations = mutations[shard::shards]
     WORK.mkdir(parents=True, exist_ok=True)
-    memory = WORK / "results.json"
-    known = json.loads(memory.read_text()) if options.resume and memory.is_file() else {}
+    known = json.loads(MEMORY.read_text()) if options.resume and MEMORY.is_file() else {}
     build = Build(options.jobs)
     for kind in sorted({m.kind for m in mutations}):
         made = build.make(kind)
         if made.returncode != 0:
             sys.exit(f"{made.stdout[-3000:]}\nrun.py: the sources do not build")
+    if options.workers > 1:
+        MEMORY.write_text(json.dumps(known, indent=1))
+        known |= Workers(options.workers, options).run()
+        MEMORY.write_text(json.dumps(known, indent=1))
     results = []
     for number, mutation in enumerate(mutations, 1):
         result = known.get(mutation.name)
@@ -234,7 +274,7 @@ def main():
             build.check(mutation.kind, mutation.filter)
             result = try_one(build, mutation)
             known[mutation.name] = result
-            memory.write_text(json.dumps(known, indent=1))
+            MEMORY.write_text(json.dumps(known, indent=1))
         result["reason"] = " ".join(mutation.reason)
         results.append(result)
         print(f"[{number}/{len(mutations)}] {shown(result)}", flush=True)
@@ -247,7 +287,7 @@ def main():
     commit = run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT).stdout.strip()
     date = datetime.date.today().isoformat()
     output = options.output
-    if output is None and len(mutations) == len(everything):
+    if output is None and len(mutations) == len(everything):  # of no shard
         output = ROOT / "bench" / "results" / f"mutations-{date}-{commit}.json"
     if output:
         rows = [{key: value for key, value in result.items() if key != "digest"} for result in results]
