@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "solver/rows.hpp"
 #include "solver/space.hpp"
 #include "solver/symbolic.hpp"
+#include "vicinal/knn.hpp"
 #include "vicinal/lle.hpp"
 
 namespace vicinal::kernels {
@@ -27,7 +29,8 @@ struct LleTask {
   TableView table;
   core::RawVector<solver::Point> ids;
   std::int64_t k = 0;
-  LleOptions options;  ///< the solver may be `automatic`
+  LleOptions options;          ///< the solver may be `automatic`
+  std::optional<Index> index;  ///< of the same rows, which a device may hold already
 };
 
 /// An embedding on a device: the blocks of all rows, and of one piece at a time what is made of them.

@@ -4,6 +4,7 @@
 #include "plugin/abi/plugin.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -64,6 +65,8 @@ void require_device_memory(const void* at, const std::string& name) {
   }
 }
 
+std::atomic<std::int64_t> rows_sent = 0;  ///< by the host
+
 /// Rows [begin, end) as float64.
 std::vector<double> read(const Table& table, std::int64_t begin, std::int64_t end) {
   std::vector<double> rows(static_cast<std::size_t>((end - begin) * table.cols));
@@ -75,6 +78,7 @@ std::vector<double> read(const Table& table, std::int64_t begin, std::int64_t en
   }
   std::vector<std::byte> bytes(static_cast<std::size_t>(end - begin) * row_bytes(table));
   if (table.fill(table.source, begin, end, bytes.data()) != 0) throw HostFailed{};
+  rows_sent += end - begin;
   core::widen_rows(TableView(bytes.data(), dtype, end - begin, table.cols, table.cols), 0, end - begin, rows.data());
   return rows;
 }
@@ -633,8 +637,10 @@ void lle(void* engine, const HostCalls* host, LleTask* task, void** made, Status
   guarded(status, [&] {
     host->report(host->user, "weights", 0);
     if (host->cancelled(host->user) != 0) throw Error(ErrorCode::cancelled, "cancelled");
+    const auto* const resident = static_cast<const Resident*>(task->resident);
     *made =
-        std::make_unique<FakeLle>(*task, read(task->table, 0, task->table.rows), static_cast<Engine*>(engine)->limit)
+        std::make_unique<FakeLle>(*task, resident != nullptr ? resident->rows : read(task->table, 0, task->table.rows),
+                                  static_cast<Engine*>(engine)->limit)
             .release();
   });
 }
@@ -712,12 +718,16 @@ void join_polygons(void* engine, const HostCalls* host, OverlapJoin* task, Statu
 }  // namespace
 }  // namespace vicinal::plugin
 
-// What the tests ask beside the plug-in's functions: clusterings that nobody has released, and copies of labels made.
+// What the tests ask beside the plug-in's functions: clusterings that nobody has released, copies of labels made, and
+// rows that the host has sent.
 extern "C" __attribute__((visibility("default"))) std::int64_t vicinal_fake_clusterings() {
   return vicinal::plugin::FakeClustering::alive;
 }
 extern "C" __attribute__((visibility("default"))) std::int64_t vicinal_fake_label_copies() {
   return vicinal::plugin::FakeClustering::label_copies;
+}
+extern "C" __attribute__((visibility("default"))) std::int64_t vicinal_fake_rows_sent() {
+  return vicinal::plugin::rows_sent;
 }
 
 extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functions* vicinal_cuda_plugin() {

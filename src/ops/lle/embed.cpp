@@ -407,7 +407,7 @@ std::uint64_t embed_bytes(const Context& ctx, std::int64_t n, std::int64_t d, co
          rows * static_cast<std::uint64_t>(options.dim) * sizeof(double);
 }
 
-void embed(const Context& ctx, const kernels::LleTask& task, Lle& result) {
+void embed(const Context& ctx, kernels::LleTask task, Lle& result) {
   auto start = std::chrono::steady_clock::now();
   const LleOptions& options = task.options;
   const std::int64_t n = task.table.rows();
@@ -415,6 +415,7 @@ void embed(const Context& ctx, const kernels::LleTask& task, Lle& result) {
   const kernels::LleBackend& backend = kernels::backend_of(ctx).lle();
   std::unique_ptr<kernels::DeviceLle> device;
   if (backend.place(options).on_device) device = backend.begin(ctx, task);
+  task.index.reset();  // the device needs its memory for factors
   LocalRows a = device != nullptr ? solver::local_columns(ctx, local) : solver::local_rows(ctx, local);
   const ops::LlePartition parts = ops::pieces_of(ctx, a, options.variant, result.piece);
   const std::int64_t count = parts.pieces();

@@ -9,7 +9,7 @@
 namespace vicinal::ops {
 
 /// Fills embedding, piece, pieces, eigenvalue_sum, largest_weight and seconds, adds to `plan`.
-void embed(const Context& ctx, const kernels::LleTask& task, Lle& result);
+void embed(const Context& ctx, kernels::LleTask task, Lle& result);
 
 /// Bytes of host memory for the neighbors' rows, before a solver is known.
 std::uint64_t embed_bytes(const Context& ctx, std::int64_t n, std::int64_t d, const LleOptions& options);

@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "backend/backend.hpp"
 #include "backend/lle.hpp"
@@ -16,6 +18,7 @@
 #include "ops/lle/check.hpp"
 #include "ops/lle/embed.hpp"
 #include "ops/lle/forecast.hpp"
+#include "ops/nearest/search.hpp"
 #include "solver/weights.hpp"
 
 namespace vicinal {
@@ -31,7 +34,8 @@ kernels::LleTask task_of(const Context& ctx, const TableView& table, const std::
                          const LleOptions& options) {
   constexpr std::int64_t kTaskEntries = 1 << 16;
   const std::int64_t entries = table.rows() * options.k;
-  kernels::LleTask task{table, core::RawVector<solver::Point>(static_cast<std::size_t>(entries)), options.k, options};
+  kernels::LleTask task{table, core::RawVector<solver::Point>(static_cast<std::size_t>(entries)), options.k, options,
+                        std::nullopt};
   core::parallel_for(ctx, (entries + kTaskEntries - 1) / kTaskEntries, [&](std::int64_t part, int /*worker*/) {
     const std::int64_t end = std::min(entries, (part + 1) * kTaskEntries);
     for (std::int64_t e = part * kTaskEntries; e < end; ++e) task.ids[e] = static_cast<solver::Point>(ids[e]);
@@ -115,16 +119,17 @@ ops::DirectCost direct_cost_of(const Lle& found) {
 }
 
 /// The search is over: `found` has its plan and stats. The order of elimination is found on the host, from its rows.
-Lle embedded(const Context& ctx, const kernels::LleTask& task, Lle found) {
+Lle embedded(const Context& ctx, kernels::LleTask task, Lle found) {
+  const TableView table = task.table;
   found.options = task.options;
-  ops::embed(ctx, task, found);
+  ops::embed(ctx, std::move(task), found);
   const ops::DirectCost cost = direct_cost_of(found);
-  if (cost.fill > 0 && place_of(ctx, task.options) != kDevice) {
-    found.plan.expected_seconds += ops::direct_seconds(ctx, task.table, task.options, cost);
+  if (cost.fill > 0 && place_of(ctx, found.options) != kDevice) {
+    found.plan.expected_seconds += ops::direct_seconds(ctx, table, found.options, cost);
   }
   if (!found.warning.empty()) found.plan.reason += "; " + found.warning;
   found.plan.reason += fmt::format("; {} piece{} of the graph solved on {}, {}", found.pieces.size(),
-                                   found.pieces.size() == 1 ? "" : "s", place_of(ctx, task.options), told(found));
+                                   found.pieces.size() == 1 ? "" : "s", place_of(ctx, found.options), told(found));
   return found;
 }
 
@@ -135,7 +140,7 @@ Lle lle(const Context& ctx, const TableView& table, const LleOptions& options) t
   check_table(ctx, table, "table");
   ops::check_lle_table(table);
   ops::check_lle_options(options, table.rows());
-  static_cast<void>(place_of(ctx, options));  // refuses what a device lacks before the search
+  const bool on_device = place_of(ctx, options) == kDevice;  // refuses what a device lacks before the search
   require_plan(ctx, table, options);
   Lle found;
   kernels::LleTask task;
@@ -146,13 +151,18 @@ Lle lle(const Context& ctx, const TableView& table, const LleOptions& options) t
     core::RawVector<double> distances(entries);
     make_pages(ctx, ids);
     make_pages(ctx, distances);
-    KnnSummary searched = knn_into(ctx, table, search_of(options), {ids.data(), distances.data()});
+    std::optional<Index> kept;
+    KnnSummary searched = ops::with_index(ctx, table, [&](const Index& index) {
+      if (on_device) kept = index;
+      return knn_into(ctx, index, search_of(options), {ids.data(), distances.data()});
+    });
     rows = ops::rows_on_host(ctx, table);
     task = task_of(ctx, rows.table, ids.data(), options);
+    task.index = std::move(kept);
     found.plan = std::move(searched.plan);
     found.stats = searched.stats;
   }
-  return embedded(ctx, task, std::move(found));
+  return embedded(ctx, std::move(task), std::move(found));
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -168,12 +178,14 @@ Lle lle(const Context& ctx, const TableView& table, const NeighborGraph& graph, 
   as_graph.p = graph.p;
   ops::check_lle_options(as_graph, table.rows());
   require_plan(ctx, table, as_graph);
-  const Index checked(ctx, table);  // refuses what is not finite
+  Index checked(ctx, table);  // refuses what is not finite
   const ops::RowCopy rows = ops::rows_on_host(ctx, table);
   Lle found;
   found.plan = graph.plan;
   found.stats = graph.stats;
-  return embedded(ctx, task_of(ctx, rows.table, graph.ids.data(), as_graph), std::move(found));
+  kernels::LleTask task = task_of(ctx, rows.table, graph.ids.data(), as_graph);
+  if (place_of(ctx, as_graph) == kDevice) task.index = std::move(checked);
+  return embedded(ctx, std::move(task), std::move(found));
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

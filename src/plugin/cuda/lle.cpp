@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backend/index_access.hpp"
 #include "core/raw_vector.hpp"
 #include "plugin/abi/lle.hpp"
 #include "solver/ritz.hpp"
@@ -99,8 +100,11 @@ class CudaLle final : public kernels::DeviceLle {
     void* made = nullptr;
     LleTask asked;
     device_->use(ctx, [&](void* engine, Call& call, Status& status) {
-      const BorrowedTable table(call, task.table);
+      const BorrowedTable table(call, task.index ? task.index->table() : task.table);
       asked = task_of(task.options, table.table());
+      const auto resident =
+          task.index ? kernels::prepared_of(*task.index).device.get(device_->number()) : std::shared_ptr<void>();
+      asked.resident = resident.get();
       asked.k = task.k;
       asked.ids = task.ids.data();
       const HostCalls host = call.host();

@@ -2,7 +2,6 @@
 // have. Of those faults, lines of more than 1,023 characters and rows with too few columns are in
 // tests/cli/kmeans/test_kmeans.py; that a device's errors are all asked for is in
 // tests/contract/nearest/device_test.cpp and in the refusals of kmeans_test.cpp.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,6 +15,7 @@
 
 #include "check.hpp"
 #include "device_check.hpp"
+#include "fake_count.hpp"
 #include "reference/kmeans.hpp"
 #include "vicinal/vicinal.hpp"
 
@@ -132,16 +132,6 @@ TEST(KMeansFaults, ChangesAreCountedBeyond32768Objects) {
   const Rows rows = make_rows(Family::clusters_1e2, {n, 2, 1}, 11);
   Objects objects{{rows.table.begin(), rows.table.end()}, n, 2};
   expect_classical(objects, 9, "40000 objects");
-}
-
-std::int64_t fake_count(const char* name) {
-  const char* const plugin = std::getenv("VICINAL_CUDA_PLUGIN");
-  void* const loaded = plugin != nullptr ? ::dlopen(plugin, RTLD_NOW | RTLD_NOLOAD) : nullptr;
-  if (loaded == nullptr) return -1;
-  const auto count = reinterpret_cast<std::int64_t (*)()>(::dlsym(loaded, name));
-  const std::int64_t counted = count != nullptr ? count() : -1;
-  ::dlclose(loaded);
-  return counted;
 }
 
 class KMeansOnADevice : public DeviceTest {};
