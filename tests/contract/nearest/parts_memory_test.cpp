@@ -114,6 +114,29 @@ TEST_F(LargeParts, AreMergedInTheMemoryThatIsThere) {
   refused([&] { merge_batches(ctx_, near_sources, {}); }, ErrorCode::invalid_argument, "take: must be a function");
 }
 
+// Lists of some queries are in one part, and those of others in two, whose blocks are larger.
+TEST_F(LargeParts, AreRefusedBeforeTheyAreRead) {
+  const auto part = [&](std::int64_t begin, std::int64_t end, std::int64_t first_query) {
+    return knn_part(ctx_, table().slice(begin, end), table().slice(first_query, first_query + 10), {.k = 20},
+                    {.first_id = begin, .first_query = first_query});
+  };
+  const std::vector<NeighborPart> parts = {part(0, kRows, 0), part(0, 1501, 10), part(1501, kRows, 10)};
+  auto sources = sources_of(parts);
+  std::int64_t reads = 0;
+  for (PartSource& source : sources) {
+    source.read = [read = source.read, &reads](std::int64_t begin, std::int64_t end) {
+      ++reads;
+      return read(begin, end);
+    };
+  }
+  const std::uint64_t least = bytes_needed(ctx_, [&](const Context& ctx) { merge(ctx, sources); });
+  expect_same(merge(ctx_.with_memory_limit(least), sources), knn(ctx_, table(), table().slice(0, 20), {.k = 20}),
+              "least");
+  reads = 0;
+  refused([&] { merge(ctx_.with_memory_limit(least - 1), sources); }, ErrorCode::over_memory, "merge needs");
+  EXPECT_EQ(reads, 0);
+}
+
 TEST_F(LargeParts, ArePlannedAsTheyAreSearched) {
   const PartOptions place = {.first_id = 7, .self = true};
   const TableView queries = table().slice(0, 100);

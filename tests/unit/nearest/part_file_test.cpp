@@ -7,9 +7,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "check_sum.hpp"
@@ -255,6 +257,28 @@ TEST_F(DamagedPart, EveryFlippedBitIsNoticed) {
     read_or_refuse(flipped);
   }
   EXPECT_EQ(opened_, 0);
+}
+
+TEST_F(DamagedPart, OffsetsThatDoNotDivideTheListsAreRefused) {
+  const NeighborPart part = radius_part(ctx_, shard(), table(), {.radius = 1.5}, place_);
+  write_part(ctx_, path_, part);
+  const std::string bytes = read();
+  const std::string offsets(reinterpret_cast<const char*>(part.offsets.data()), part.offsets.size() * 8);
+  const std::size_t at = bytes.find(offsets);
+  ASSERT_NE(at, std::string::npos);
+  const std::int64_t queries = part.info.queries;
+  const std::int64_t beyond = part.offsets.back() + 1;
+  for (const auto& [place, wrong] : {std::pair<std::int64_t, std::int64_t>{0, -1}, {0, beyond}, {queries, beyond}}) {
+    std::string changed = bytes;
+    std::memcpy(changed.data() + at + place * 8, &wrong, 8);
+    write(summed(changed));
+    const PartSource source = open_part(ctx_, path_);
+    for (const auto& use : std::vector<std::function<void()>>{[&] { static_cast<void>(source.neighbors(0, queries)); },
+                                                              [&] { static_cast<void>(source.read(0, queries)); }}) {
+      EXPECT_NE(refusal(ErrorCode::bad_data, use).find("its offsets do not divide its lists"), std::string::npos)
+          << place << ": " << wrong;
+    }
+  }
 }
 
 TEST_F(DamagedPart, MutationsWithARightCheckSumNeverCrash) {
