@@ -166,7 +166,11 @@ CASES = {
         vc.InvalidArgument,
         "min_samples: is 31",
     ),
-    "selection": (lambda: vc.hdbscan(TABLE, selection="best"), vc.InvalidArgument, "selection 'best': choose one of eom, leaf"),
+    "selection": (
+        lambda: vc.hdbscan(TABLE, selection="best"),
+        vc.InvalidArgument,
+        "selection 'best': choose one of eom, leaf",
+    ),
     "a density of inner products": (
         lambda: vc.hdbscan(TABLE, metric="inner_product"),
         vc.InvalidArgument,
