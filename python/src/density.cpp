@@ -1,37 +1,16 @@
-// minimum_spanning_tree, hdbscan, dbscan, optics, and the clusters that are read from its order.
+// minimum_spanning_tree, dbscan, optics, and the clusters that are read from its order.
 #include <string>
 #include <utility>
 
 #include "answer.hpp"
+#include "density_rows.hpp"
 #include "functions.hpp"
-#include "graphs.hpp"
 #include "options.hpp"
 
 namespace nb = nanobind;
 
 namespace vicinal::python {
 namespace {
-
-/// Rows to cluster, in host memory: an index, or a table, of which one that comes in blocks is copied.
-class HostRows {
- public:
-  HostRows(Call& call, nb::handle value) : index_(call.native<HeldIndex>(value)) {
-    call.on_host();
-    if (index_ == nullptr) table_ = call.host_table("table", value);
-  }
-  template <class Work>
-  void visit(const Context& ctx, const Work& work) const {
-    if (index_ != nullptr) {
-      work(index_->index);
-    } else {
-      work(in_memory(ctx, table_).view);
-    }
-  }
-
- private:
-  std::shared_ptr<const HeldIndex> index_;
-  Input table_;
-};
 
 nb::object tree_answer(const Call& call, const std::shared_ptr<const SpanningTree>& tree) {
   const SpanningTreeOptions& options = tree->options;
@@ -64,20 +43,6 @@ nb::object spanning_tree_call(nb::handle table, nb::dict keywords) {
   return tree_answer(call, tree);
 }
 
-/// Copies arrays of int64 or float64.
-template <class T>
-void copy_to(Call& call, const char* name, nb::handle value, std::vector<T>& to) {
-  const auto copy = [&](auto from) {
-    to.assign(from.begin(), from.end());
-    call.count_copied(static_cast<std::int64_t>(from.size_bytes()));
-  };
-  if constexpr (std::is_same_v<T, double>) {
-    copy(call.numbers(name, value));
-  } else {
-    copy(call.integers(name, value));
-  }
-}
-
 nb::object spanning_tree_of(nb::handle a, nb::handle b, nb::handle lengths, nb::handle core_distances,
                             nb::dict keywords) {
   Call call("SpanningTree.of", std::move(keywords));
@@ -97,43 +62,6 @@ nb::object spanning_tree_of(nb::handle a, nb::handle b, nb::handle lengths, nb::
                     ", and one core distance more, but there are " + std::to_string(tree->core_distances.size()));
   }
   return tree_answer(call, tree);
-}
-
-nb::object hdbscan_call(nb::handle table, nb::dict keywords) {
-  Call call("hdbscan", std::move(keywords));
-  const auto options = call.options(hdbscan_fields());
-  call.refuse_others();
-  auto found = std::make_shared<Hdbscan>();
-  if (const auto tree = call.native<SpanningTree>(table)) {
-    call.on_host();
-    call.run([&](const Context& ctx) { *found = hdbscan(ctx, *tree, options); });
-  } else {
-    const HostRows rows(call, table);
-    call.run([&](const Context& ctx) { rows.visit(ctx, [&](const auto& in) { *found = hdbscan(ctx, in, options); }); });
-  }
-  const CondensedTree& tree = found->tree;
-  return Answer(call, std::shared_ptr<const Hdbscan>(found))
-      .array("labels", found->labels)
-      .array("probabilities", found->probabilities)
-      .array("outlier_scores", found->outlier_scores)
-      .value("clusters", found->clusters)
-      .value("noise", found->noise)
-      .array("sizes", found->sizes)
-      .array("persistences", found->persistences)
-      .array("exemplar_offsets", found->exemplar_offsets)
-      .array("exemplars", found->exemplars)
-      .array("tree_parents", tree.parents)
-      .array("tree_births", tree.births)
-      .array("tree_sizes", tree.sizes)
-      .array("tree_stabilities", tree.stabilities)
-      .array("tree_labels", tree.labels)
-      .array("tree_row_clusters", tree.row_clusters)
-      .array("tree_row_distances", tree.row_distances)
-      .plan(found->plan)
-      .stats(found->stats)
-      .value("tree_seconds", found->tree_seconds)
-      .value("cluster_seconds", found->cluster_seconds)
-      .done();
 }
 
 nb::object dbscan_call(nb::handle table, nb::dict keywords) {
@@ -237,7 +165,6 @@ void bind_density(nb::module_& module) {
   module.def("spanning_tree", &spanning_tree_call, any("table"), nb::arg("keywords"));
   module.def("spanning_tree_of", &spanning_tree_of, any("a"), any("b"), any("lengths"), any("core_distances"),
              nb::arg("keywords"));
-  module.def("hdbscan", &hdbscan_call, any("table"), nb::arg("keywords"));
   module.def("dbscan", &dbscan_call, any("table"), nb::arg("keywords"));
   module.def("optics", &optics_call, any("table"), nb::arg("keywords"));
   module.def("optics_of", &optics_of, any("ordering"), any("reachability"), any("core_distances"), any("predecessors"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, TypeVar, Unpack
+from typing import Any, Callable, ClassVar, Iterator, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from vicinal import _core, _plots
 from vicinal._errors import InvalidArgument
 from vicinal._names import documented
+from vicinal._neighbors import Index
 from vicinal._options import (
     Common,
     DbscanOptions,
@@ -19,12 +20,14 @@ from vicinal._options import (
     OpticsXiOptions,
     SpanningTreeOptions,
 )
-from vicinal._results import Float64Array, Int64Array, Plan, Record, Result, SearchStats
+from vicinal._results import Float64Array, Int64Array, Plan, Record, Result, Saved, SearchStats
 
 __all__ = [
     "CondensedTree",
     "Dbscan",
     "Hdbscan",
+    "HdbscanModel",
+    "HdbscanPrediction",
     "Optics",
     "OpticsClusters",
     "SpanningTree",
@@ -111,6 +114,7 @@ class Hdbscan(Result):
     persistences: Float64Array  #: [clusters] from 0 to 1 where no two rows are equal
     exemplar_offsets: Int64Array  #: [clusters + 1] of each cluster in `exemplars`
     exemplars: Int64Array  #: the rows of each cluster that are in its densest places, ascending
+    core_distances: Float64Array  #: [n] those of the spanning tree
     tree: CondensedTree
     plan: Plan
     stats: SearchStats
@@ -136,7 +140,49 @@ class Hdbscan(Result):
         return _plots.condensed_tree(self.tree, axes) if table is None else _plots.density(self.labels, table, axes)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        return _hdbscan, (_core.hdbscan_state(self),)
+
+
+def _hdbscan(state: dict[str, Any]) -> Hdbscan:
+    """Clusters from a pickle; their plan and stats are not kept."""
+    return Hdbscan(_core.hdbscan_of(state))
+
+
+class HdbscanPrediction(Result):
+    """Clusters of new rows."""
+
+    labels: Int64Array  #: [m] -1 for noise
+    probabilities: Float64Array  #: [m] from 0 to 1: how firmly a row is in its cluster; 0 for noise
+    rows: Int64Array  #: [m] the row of the table by which each was placed
+
+    def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), _kept(self))
+
+
+class HdbscanModel(Saved):
+    """An index and the clusters of its rows: what it takes to find the clusters of other rows.
+
+    One from a file may have been made of scaled or coded columns; its index then has the prepared rows. Raises
+    InvalidArgument for clusters of another table.
+    """
+
+    _kind = "HdbscanModel"
+    _records: ClassVar[dict[str, Callable[[Any], Record]]] = {"index": Index._of, "fitted": Hdbscan}
+
+    index: Index
+    fitted: Hdbscan
+    columns: list[str]  #: names of the columns of queries, where the model knows them
+
+    def __init__(self, index: Index, fitted: Hdbscan, **options: Unpack[Common]) -> None:
+        super().__init__(_core.hdbscan_model(index, fitted, dict(options)))
+
+    def predict(self, queries: Any, **options: Unpack[Common]) -> HdbscanPrediction:
+        """The clusters of other rows [m, d], given as the rows that the model was made of: they are prepared as those
+        were. Each is placed by the row that it reaches first, and no cluster changes. This is the rule of
+        approximate_predict of the package hdbscan, with all rows as candidates. `queries` may be a `Table` of `read`,
+        or a path, of which columns are found by their names. Raises InvalidArgument for queries of another width,
+        BadData for NaN, infinity and other columns. Cost of `knn` with max(2 min_samples, 10) neighbors."""
+        return HdbscanPrediction(_core.hdbscan_predict(self, queries, dict(options)))
 
 
 class Dbscan(Result):

@@ -208,6 +208,28 @@ def test_pickles(rows):
     same(again.tree.births, vc.hdbscan(rows).tree.births)
 
 
+def test_predict(files, run, rows, queries):
+    """By the model of the command and by one of Python's, whose files each reads of the other."""
+    np.save(files / "queries.npy", queries)
+    run("hdbscan", "table.npy", "--min-cluster-size", 8, "-q", "--save-model", "model.vhd")
+    told = told_by(run, files, "hdbscan", "queries.npy", "--model", "model.vhd")
+    index = vc.Index(rows)
+    own = vc.HdbscanModel(index, vc.hdbscan(index, min_cluster_size=8))
+    read = vc.HdbscanModel.load(files / "model.vhd")
+    again = pickle.loads(pickle.dumps(own))
+    unpickled = vc.HdbscanModel(index, pickle.loads(pickle.dumps(own.fitted)))
+    for model in (own, read, again, unpickled):
+        found = model.predict(queries)
+        same_arrays(found, told)
+        assert (found.rows < 300).all()
+        same(model.fitted.probabilities, own.fitted.probabilities)
+    own.save(files / "own.vhd")
+    same_arrays(own.predict(queries), told_by(run, files, "hdbscan", "queries.npy", "--model", "own.vhd"))
+    same(own.predict(rows).labels, own.fitted.labels)
+    with pytest.raises(vc.InvalidArgument, match="fitted: clusters of 300 rows, but the index has 40"):
+        vc.HdbscanModel(vc.Index(queries), own.fitted)
+
+
 def test_html(rows):
     page = vc.hdbscan(rows)._repr_html_()
     assert page.startswith("<table>") and "<th>labels</th><td>int64 [300]</td>" in page

@@ -189,3 +189,18 @@ def test_over_memory(loose):
     for cls, words in ((vs.DBSCAN, {}), (vs.HDBSCAN, {"copy": True}), (vs.OPTICS, {})):
         with pytest.raises(vc.OverMemory, match="memory limit"):
             cls(memory_limit=100_000, **words).fit(many)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_predictions_are_those_of_hdbscan(loose, queries):
+    """The package takes the best of 2 min_samples neighbors; where the best of all is another row, the reach is smaller.
+    Its `min_samples` does not count the row itself."""
+    theirs = pytest.importorskip("hdbscan")
+    rows = queries * 0.7
+    made = theirs.HDBSCAN(min_cluster_size=8, min_samples=6, prediction_data=True).fit(loose)
+    labels, probabilities = theirs.approximate_predict(made, rows)
+    index = vc.Index(loose)
+    model = vc.HdbscanModel(index, vc.hdbscan(index, min_cluster_size=8, min_samples=6, count_self=False))
+    found = model.predict(rows)
+    assert len(set(zip(labels.tolist(), found.labels.tolist()))) == len(set(labels.tolist())) > 2
+    near(found.probabilities, probabilities, 4 * DISTANCE)
