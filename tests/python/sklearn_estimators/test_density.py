@@ -192,11 +192,11 @@ def test_over_memory(loose):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_predictions_are_those_of_hdbscan(loose, queries):
+def test_predictions_are_those_of_hdbscan(loose):
     """The package takes the best of 2 min_samples neighbors; where the best of all is another row, the reach is smaller.
     Its `min_samples` does not count the row itself."""
     theirs = pytest.importorskip("hdbscan")
-    rows = queries * 0.7
+    rows = np.random.default_rng(8).normal(size=(90, D)) + 4.2 * (np.arange(90) % 3)[:, None]
     made = theirs.HDBSCAN(min_cluster_size=8, min_samples=6, prediction_data=True).fit(loose)
     labels, probabilities = theirs.approximate_predict(made, rows)
     index = vc.Index(loose)
