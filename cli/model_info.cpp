@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "io/shown.hpp"
+#include "vicinal/hdbscan_model.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/kmeans_model.hpp"
 #include "vicinal/lle_model.hpp"
@@ -116,6 +117,18 @@ Json of_embedding(const LleModel& model) {
   return json;
 }
 
+Json of_density(const HdbscanModel& model) {
+  const HdbscanOptions& options = model.fitted.options;
+  Json json = {{"kind", "hdbscan"}};
+  add_rows(json, model.index.rows(), model.index.cols(), model.preparation);
+  json["clusters"] = model.fitted.clusters;
+  json["sizes"] = model.fitted.sizes;
+  json["noise"] = model.fitted.noise;
+  json["min_cluster_size"] = options.min_cluster_size;
+  add_metric(json, options.metric, options.p);
+  return json;
+}
+
 std::string one_value(const Json& value) {
   if (value.is_string()) return io::printable(value.get<std::string>());
   if (value.is_number_integer()) return format_count(value.get<std::int64_t>());
@@ -136,6 +149,7 @@ std::optional<Json> describe_model(const Context& ctx, const std::string& file) 
   const std::string format = model_format(ctx, file);
   if (format == "neighbors") return of_neighbors(NeighborModel::load(ctx, file));
   if (format == "clusters") return of_clusters(KMeansModel::load(ctx, file));
+  if (format == "density") return of_density(HdbscanModel::load(ctx, file));
   if (format == "lof") return of_outliers(LofModel::load(ctx, file));
   if (format == "embedding") return of_embedding(LleModel::load(ctx, file));
   if (format != "index") return std::nullopt;

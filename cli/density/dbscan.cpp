@@ -6,16 +6,11 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "base/output.hpp"
-#include "base/output_files.hpp"
 #include "commands.hpp"
-#include "density/cluster_output.hpp"
-#include "density/density_command.hpp"
-#include "kmeans/agreement.hpp"
-#include "report/density.hpp"
+#include "density/delivery.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -30,10 +25,6 @@ struct DbscanCommand : DensityCommand {
  private:
   [[nodiscard]] DbscanOptions options() const;
   [[nodiscard]] std::vector<double> read_weights(const Context& ctx, const DensityRows& rows) const;
-  [[nodiscard]] std::string page(const Context& ctx, const DensityRows& rows, const Dbscan& found,
-                                 const std::optional<ClusteringScores>& scores, double seconds) const;
-  void tell_all(const Runtime& runtime, const DensityRows& rows, const Dbscan& found,
-                const std::optional<ClusteringScores>& scores, double seconds) const;
 };
 
 DbscanOptions DbscanCommand::options() const {
@@ -63,86 +54,38 @@ std::vector<double> DbscanCommand::read_weights(const Context& ctx, const Densit
   return of_rows;
 }
 
-std::string DbscanCommand::page(const Context& ctx, const DensityRows& rows, const Dbscan& found,
-                                const std::optional<ClusteringScores>& scores, double seconds) const {
-  report::DensityReport content;
-  content.file = table;
-  content.how = {
-      {"Eps", format_number(eps)}, {"Min samples", fmt::format("{}", min_samples)}, {"Metric", search.metric}};
-  if (!weights.empty()) content.how.emplace_back("Weights", weights);
-  content.table = &rows.table.view;
-  content.labels = found.labels;
-  content.sizes = found.sizes;
-  content.noise = found.noise;
-  content.core_rows = found.core_rows;
-  content.plan = &found.plan;
-  content.scores = scores;
-  content.seconds = seconds;
-  return render(ctx, content);
-}
-
-void DbscanCommand::tell_all(const Runtime& runtime, const DensityRows& rows, const Dbscan& found,
-                             const std::optional<ClusteringScores>& scores, double seconds) const {
-  runtime.progress->clear();
-  if (common.json) {
-    return print_result({{"command", "dbscan"},
-                         {"rows", found.labels.size()},
-                         {"clusters", found.clusters},
-                         {"sizes", found.sizes},
-                         {"noise", found.noise},
-                         {"core_rows", found.core_rows},
-                         {"dropped_rows", rows.dropped()},
-                         {"eps", eps},
-                         {"min_samples", min_samples},
-                         {"metric", search.metric},
-                         {"scores", scores ? cli::to_json(*scores) : Json(nullptr)},
-                         {"output", output.empty() ? Json(nullptr) : Json(output)},
-                         {"report", report.empty() ? Json(nullptr) : Json(report)},
-                         {"cluster_seconds", found.cluster_seconds},
-                         {"seconds", seconds},
-                         {"plan", cli::to_json(found.plan)}});
-  }
-  if (output.empty()) print_text(clusters_text(found.sizes, found.noise, "", {}));
-  if (scores) print_text(agreement_text(*scores));
-  const auto n = static_cast<std::int64_t>(found.labels.size());
-  tell(runtime, common,
-       fmt::format("{} rows in {} clusters, {} core rows, {} noise, {} ({})", format_count(n), found.clusters,
-                   format_count(found.core_rows), format_count(found.noise), format_duration(seconds),
-                   ran_as(found.plan)));
-}
-
 void DbscanCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
   const Runtime runtime = make_runtime(common, Computes::on_host);
-  const Context& ctx = runtime.ctx;
-  check();
-  PlannedInputs inputs(runtime, common);
-  const TableView shape = add_inputs(inputs);
-  if (!weights.empty()) {
-    inputs.add_table(weights, {});
-    inputs.add(static_cast<std::uint64_t>(shape.rows()) * sizeof(double));
-  }
-  const Context rest = inputs.fit(
-      "dbscan", [&](const Context& left) { return plan_dbscan(left, shape, options()).memory + bytes_after(shape); });
-  const DensityRows rows = read_prepared(ctx);
-  const std::vector<double> of_rows = read_weights(ctx, rows);
+  const auto planned = read_planned(
+      *this, runtime,
+      {"dbscan", [&](const Context& left, const TableView& rows) { return plan_dbscan(left, rows, options()); },
+       [&](PlannedInputs& inputs, const TableView& rows) {
+         if (weights.empty()) return;
+         inputs.add_table(weights, {});
+         inputs.add(static_cast<std::uint64_t>(rows.rows()) * sizeof(double));
+       }});
+  if (!planned) return;
+  const std::vector<double> of_rows = read_weights(runtime.ctx, planned->rows);
   DbscanOptions chosen = options();
   chosen.weights = of_rows;
-  if (common.explain) {
-    Plan plan = plan_dbscan(rest, rows.table.view, chosen);
-    plan.memory = inputs.total(plan.memory + bytes_after(rows.table.view));
-    return print_plan(common, plan);
-  }
-  const Dbscan found = dbscan(rest, rows.table.view, chosen);
-  const auto scores = agreement_of(ctx, rows, found.labels, found.clusters);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const std::string text = report.empty() ? std::string() : page(ctx, rows, found, scores, seconds);
-  ctx.check_cancelled();
-  OutputFiles together;
-  write_clusters(ctx, output, rows, found.labels, {{.name = "core", .array = "core", .switches = found.core}});
-  if (!report.empty()) write_text(report, text);
-  together.commit();
-  tell_all(runtime, rows, found, scores, seconds);
+  const Dbscan found = dbscan(planned->rest, planned->rows.table.view, chosen);
+  DensityOutcome outcome = {.command = "dbscan",
+                            .labels = &found.labels,
+                            .sizes = &found.sizes,
+                            .noise = found.noise,
+                            .plan = &found.plan,
+                            .values = {{.name = "core", .array = "core", .switches = found.core}}};
+  outcome.page.how = {
+      {"Eps", format_number(eps)}, {"Min samples", fmt::format("{}", min_samples)}, {"Metric", search.metric}};
+  if (!weights.empty()) outcome.page.how.emplace_back("Weights", weights);
+  outcome.page.core_rows = found.core_rows;
+  outcome.told = {{"core_rows", found.core_rows},
+                  {"eps", eps},
+                  {"min_samples", min_samples},
+                  {"cluster_seconds", found.cluster_seconds}};
+  outcome.counts = format_count(found.core_rows) + " core rows";
+  deliver(*this, runtime, planned->rows, std::move(outcome), start);
 }
 
 }  // namespace

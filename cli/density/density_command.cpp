@@ -65,7 +65,26 @@ DensityRows DensityCommand::read_prepared(const Context& ctx) const {
   rows.kept = prepared.missing.drop_rows(ctx, rows.table, table);
   require_ids_fit(ctx, output, table, rows.table);
   if (!prepared.any()) return rows;
-  rows.table = Preparation::fit(ctx, rows.table, prepared.options()).apply(ctx, std::move(rows.table), table);
+  rows.preparation = Preparation::fit(ctx, rows.table, prepared.options());
+  rows.table = rows.preparation.apply(ctx, std::move(rows.table), table);
+  return rows;
+}
+
+KnownColumns DensityCommand::known_columns(const Context& ctx) const {
+  const std::vector<std::string> labels = label.empty() ? std::vector<std::string>() : std::vector{label};
+  return by_names(ctx, table, reading(), {labels, input.drop, id});
+}
+
+DensityRows DensityCommand::read_asked(const Context& ctx, const KnownColumns& known, const Preparation& preparation,
+                                       std::int64_t width) const {
+  ReadOptions given = read_options(input);
+  given.label = label;
+  given.id = id;
+  const AskedReading reading = asked_reading(ctx, table, std::move(given), known, preparation, width, false);
+  DensityRows rows;
+  rows.table = preparation.apply(ctx, read_rows(ctx, table, reading.options), table);
+  rows.read = rows.table.view.rows();
+  require_ids_fit(ctx, output, table, rows.table);
   return rows;
 }
 

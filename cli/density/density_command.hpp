@@ -9,6 +9,7 @@
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
+#include "base/known_columns.hpp"
 #include "base/planned_inputs.hpp"
 #include "base/preparation.hpp"
 #include "vicinal/io.hpp"
@@ -19,6 +20,7 @@ namespace vicinal::cli {
 /// Rows to work on: prepared, and without those that --missing drop leaves out.
 struct DensityRows {
   Table table;
+  Preparation preparation = {};    ///< that the table has passed
   std::int64_t read = 0;           ///< rows of the file
   std::vector<std::int64_t> kept;  ///< their numbers in the file, where some were left out; else empty
   [[nodiscard]] std::int64_t dropped() const { return read - table.view.rows(); }
@@ -45,6 +47,11 @@ struct DensityCommand {
   /// Adds the table, and known labels, to the plan; the table's shape as it will be prepared.
   TableView add_inputs(PlannedInputs& inputs) const;
   [[nodiscard]] DensityRows read_prepared(const Context& ctx) const;
+  /// What the table has besides the columns that are compared.
+  [[nodiscard]] KnownColumns known_columns(const Context& ctx) const;
+  /// The table as rows to place by a model: prepared as the model's were.
+  [[nodiscard]] DensityRows read_asked(const Context& ctx, const KnownColumns& known, const Preparation& preparation,
+                                       std::int64_t width) const;
   /// How well clusters agree with the labels that are known; none where there are none.
   [[nodiscard]] std::optional<ClusteringScores> agreement_of(const Context& ctx, const DensityRows& rows,
                                                              std::span<const std::int64_t> labels,

@@ -3,37 +3,156 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/output.hpp"
 #include "base/output_files.hpp"
 #include "commands.hpp"
-#include "density/cluster_output.hpp"
-#include "density/density_command.hpp"
-#include "kmeans/agreement.hpp"
-#include "report/density.hpp"
+#include "density/delivery.hpp"
+#include "density/scan.hpp"
+#include "vicinal/hdbscan_model.hpp"
 
 namespace vicinal::cli {
 namespace {
 
+/// What a model has settled, beside how missing values were treated.
+constexpr std::array<std::string_view, 18> kSettled = {
+    "--min-cluster-size",     "--min-samples", "--exclude-self", "--selection", "--epsilon",    "--max-cluster-size",
+    "--allow-single-cluster", "--alpha",       "--metric",       "--p",         "--method",     "--scale",
+    "--categories",           "--text",        "--labels",       "--report",    "--save-model", "--scan"};
+
 struct HdbscanCommand : DensityCommand {
   HdbscanOptions asked;
   std::string selection = "eom";
+  std::string model;
+  std::string save_model;
+  std::string scan;
   bool excludes_itself = false;
+  std::vector<Option> of_fitting;  ///< options that a model has settled
 
   void run() const;
 
  private:
+  void check_model() const;
+  void place(const Runtime& runtime) const;
+  void run_scan(const Runtime& runtime, const Context& rest, const DensityRows& rows,
+                std::chrono::steady_clock::time_point start) const;
+  /// Of the scan: those of its smallest size, whose rows the core distances of all sizes have.
+  [[nodiscard]] HdbscanOptions scan_options() const;
+  [[nodiscard]] ScanRange range() const { return parse_scan(scan, std::numeric_limits<std::int64_t>::max()); }
   [[nodiscard]] HdbscanOptions options() const;
-  [[nodiscard]] std::string page(const Context& ctx, const DensityRows& rows, const Hdbscan& found,
-                                 const std::optional<ClusteringScores>& scores, double seconds) const;
-  void tell_all(const Runtime& runtime, const DensityRows& rows, const Hdbscan& found,
-                const std::optional<ClusteringScores>& scores, double seconds) const;
 };
+
+void HdbscanCommand::check_model() const {
+  check_output("--save-model", save_model);
+  if (!scan.empty() && (!output.empty() || !report.empty() || !save_model.empty())) {
+    throw Error(ErrorCode::invalid_argument,
+                "--scan: prints a table, and cannot be combined with -o, --report or --save-model");
+  }
+  if (model.empty()) return;
+  for (const Option& option : of_fitting) {
+    if (!option.given()) continue;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: cannot be combined with --model; the model file fixes it", option.name()));
+  }
+}
+
+/// Rows of TABLE in the clusters of a model.
+void HdbscanCommand::place(const Runtime& runtime) const {
+  const auto start = std::chrono::steady_clock::now();
+  const Context& ctx = runtime.ctx;
+  const HdbscanModel loaded = HdbscanModel::load(ctx, model);
+  const DensityRows rows =
+      read_asked(ctx, KnownColumns::of(loaded.notes, model), loaded.preparation, loaded.index.cols());
+  if (common.explain) {
+    const HdbscanOptions& made = loaded.fitted.options;
+    const std::int64_t least = made.min_samples != 0 ? made.min_samples : made.min_cluster_size;
+    return print_plan(common, plan_knn(ctx, loaded.index.table(), &rows.table.view,
+                                       {.k = std::min(loaded.index.rows(), std::max<std::int64_t>(10, 2 * least)),
+                                        .metric = made.metric,
+                                        .p = made.p,
+                                        .method = made.method}));
+  }
+  const HdbscanPrediction found = predict(ctx, loaded.index, loaded.fitted, rows.table.view);
+  const std::int64_t clusters = loaded.fitted.clusters;
+  const auto noise = std::count(found.labels.begin(), found.labels.end(), -1);
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(clusters), 0);
+  for (const std::int64_t cluster : found.labels) {
+    if (cluster >= 0) ++sizes[static_cast<std::size_t>(cluster)];
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  ctx.check_cancelled();
+  OutputFiles together;
+  write_clusters(ctx, output, rows, found.labels,
+                 {{.name = "probability", .array = "probabilities", .numbers = found.probabilities}});
+  together.commit();
+  runtime.progress->clear();
+  if (common.json) {
+    return print_result({{"command", "hdbscan"},
+                         {"rows", found.labels.size()},
+                         {"clusters", clusters},
+                         {"sizes", sizes},
+                         {"noise", noise},
+                         {"model", model},
+                         {"output", output.empty() ? Json(nullptr) : Json(output)},
+                         {"seconds", seconds}});
+  }
+  if (output.empty()) print_text(clusters_text(sizes, noise, "", {}));
+  tell(runtime, common,
+       fmt::format("{} rows placed in the {} clusters of {}, {} noise, {}", format_count(std::ssize(found.labels)),
+                   clusters, model, format_count(noise), format_duration(seconds)));
+}
+
+HdbscanOptions HdbscanCommand::scan_options() const {
+  HdbscanOptions smallest = options();
+  if (!scan.empty()) smallest.min_cluster_size = range().first;
+  return smallest;
+}
+
+/// --scan FIRST..LAST: one search, and a clustering of its tree for each size.
+void HdbscanCommand::run_scan(const Runtime& runtime, const Context& rest, const DensityRows& rows,
+                              std::chrono::steady_clock::time_point start) const {
+  const TableView& view = rows.table.view;
+  const HdbscanOptions smallest = scan_options();
+  const SpanningTree tree = minimum_spanning_tree(
+      rest, view,
+      {.min_samples = smallest.min_samples != 0 ? smallest.min_samples : smallest.min_cluster_size,
+       .count_self = smallest.count_self,
+       .alpha = smallest.alpha,
+       .metric = smallest.metric,
+       .p = smallest.p,
+       .method = smallest.method});
+  const std::vector<SizePoint> points = scan_sizes(runtime.ctx, tree, smallest, range(), [&](const Hdbscan& found) {
+    const auto scores = agreement_of(runtime.ctx, rows, found.labels, found.clusters);
+    return scores ? std::optional(scores->adjusted_rand) : std::nullopt;
+  });
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  runtime.progress->clear();
+  if (common.json) {
+    return print_result({{"command", "hdbscan"},
+                         {"rows", view.rows()},
+                         {"min_samples", tree.options.min_samples},
+                         {"scan", cli::to_json(points)},
+                         {"dropped_rows", rows.dropped()},
+                         {"metric", search.metric},
+                         {"tree_seconds", tree.tree_seconds},
+                         {"seconds", seconds},
+                         {"plan", cli::to_json(tree.plan)}});
+  }
+  print_text(sizes_text(points));
+  tell(runtime, common,
+       fmt::format("{} rows in clusters of {} sizes, from one search with {} samples, {} ({})",
+                   format_count(view.rows()), points.size(), tree.options.min_samples, format_duration(seconds),
+                   ran_as(tree.plan)));
+}
 
 HdbscanOptions HdbscanCommand::options() const {
   HdbscanOptions options = asked;
@@ -45,86 +164,51 @@ HdbscanOptions HdbscanCommand::options() const {
   return options;
 }
 
-std::string HdbscanCommand::page(const Context& ctx, const DensityRows& rows, const Hdbscan& found,
-                                 const std::optional<ClusteringScores>& scores, double seconds) const {
-  report::DensityReport content;
-  content.file = table;
-  content.how = {{"Min cluster size", fmt::format("{}", asked.min_cluster_size)},
-                 {"Min samples", asked.min_samples > 0 ? fmt::format("{}", asked.min_samples) : "the same"},
-                 {"Selection", selection},
-                 {"Metric", search.metric}};
-  content.table = &rows.table.view;
-  content.labels = found.labels;
-  content.sizes = found.sizes;
-  content.noise = found.noise;
-  content.persistences = found.persistences;
-  content.outlier_scores = found.outlier_scores;
-  content.tree = &found.tree;
-  content.plan = &found.plan;
-  content.scores = scores;
-  content.seconds = seconds;
-  return render(ctx, content);
-}
-
-void HdbscanCommand::tell_all(const Runtime& runtime, const DensityRows& rows, const Hdbscan& found,
-                              const std::optional<ClusteringScores>& scores, double seconds) const {
-  runtime.progress->clear();
-  if (common.json) {
-    return print_result({{"command", "hdbscan"},
-                         {"rows", found.labels.size()},
-                         {"clusters", found.clusters},
-                         {"sizes", found.sizes},
-                         {"noise", found.noise},
-                         {"persistences", found.persistences},
-                         {"dropped_rows", rows.dropped()},
-                         {"min_cluster_size", asked.min_cluster_size},
-                         {"min_samples", asked.min_samples > 0 ? asked.min_samples : asked.min_cluster_size},
-                         {"selection", selection},
-                         {"metric", search.metric},
-                         {"scores", scores ? cli::to_json(*scores) : Json(nullptr)},
-                         {"output", output.empty() ? Json(nullptr) : Json(output)},
-                         {"report", report.empty() ? Json(nullptr) : Json(report)},
-                         {"tree_seconds", found.tree_seconds},
-                         {"cluster_seconds", found.cluster_seconds},
-                         {"seconds", seconds},
-                         {"plan", cli::to_json(found.plan)},
-                         {"stats", cli::to_json(found.stats)}});
-  }
-  if (output.empty()) print_text(clusters_text(found.sizes, found.noise, "persistence", found.persistences));
-  if (scores) print_text(agreement_text(*scores));
-  const auto n = static_cast<std::int64_t>(found.labels.size());
-  tell(runtime, common,
-       fmt::format("{} rows in {} clusters, {} noise, {} ({})", format_count(n), found.clusters,
-                   format_count(found.noise), format_duration(seconds), ran_as(found.plan)));
-}
-
 void HdbscanCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
   const Runtime runtime = make_runtime(common, Computes::on_host);
-  const Context& ctx = runtime.ctx;
-  check();
-  PlannedInputs inputs(runtime, common);
-  const TableView shape = add_inputs(inputs);
-  const Context rest = inputs.fit(
-      "hdbscan", [&](const Context& left) { return plan_hdbscan(left, shape, options()).memory + bytes_after(shape); });
-  const DensityRows rows = read_prepared(ctx);
-  if (common.explain) {
-    Plan plan = plan_hdbscan(rest, rows.table.view, options());
-    plan.memory = inputs.total(plan.memory + bytes_after(rows.table.view));
-    return print_plan(common, plan);
+  check_model();
+  if (!model.empty()) {
+    check();
+    return place(runtime);
   }
-  const Hdbscan found = hdbscan(rest, rows.table.view, options());
-  const auto scores = agreement_of(ctx, rows, found.labels, found.clusters);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const std::string text = report.empty() ? std::string() : page(ctx, rows, found, scores, seconds);
-  ctx.check_cancelled();
-  OutputFiles together;
-  write_clusters(ctx, output, rows, found.labels,
-                 {{.name = "probability", .array = "probabilities", .numbers = found.probabilities},
-                  {.name = "outlier_score", .array = "outlier_scores", .numbers = found.outlier_scores}});
-  if (!report.empty()) write_text(report, text);
-  together.commit();
-  tell_all(runtime, rows, found, scores, seconds);
+  const KnownColumns columns = save_model.empty() ? KnownColumns{} : known_columns(runtime.ctx);
+  const auto planned =
+      read_planned(*this, runtime, {"hdbscan", [&](const Context& left, const TableView& rows) {
+                                      return plan_hdbscan(left, rows, scan.empty() ? options() : scan_options());
+                                    }});
+  if (!planned) return;
+  const DensityRows& rows = planned->rows;
+  if (!scan.empty()) return run_scan(runtime, planned->rest, rows, start);
+  const Index index(planned->rest, rows.table.view);
+  const Hdbscan found = hdbscan(planned->rest, index, options());
+  DensityOutcome outcome = {
+      .command = "hdbscan",
+      .labels = &found.labels,
+      .sizes = &found.sizes,
+      .noise = found.noise,
+      .plan = &found.plan,
+      .values = {{.name = "probability", .array = "probabilities", .numbers = found.probabilities},
+                 {.name = "outlier_score", .array = "outlier_scores", .numbers = found.outlier_scores}}};
+  outcome.page.how = {{"Min cluster size", fmt::format("{}", asked.min_cluster_size)},
+                      {"Min samples", asked.min_samples > 0 ? fmt::format("{}", asked.min_samples) : "the same"},
+                      {"Selection", selection},
+                      {"Metric", search.metric}};
+  outcome.page.persistences = found.persistences;
+  outcome.page.outlier_scores = found.outlier_scores;
+  outcome.page.tree = &found.tree;
+  outcome.told = {{"persistences", found.persistences},
+                  {"min_cluster_size", asked.min_cluster_size},
+                  {"min_samples", asked.min_samples > 0 ? asked.min_samples : asked.min_cluster_size},
+                  {"selection", selection},
+                  {"model", save_model.empty() ? Json(nullptr) : Json(save_model)},
+                  {"tree_seconds", found.tree_seconds},
+                  {"cluster_seconds", found.cluster_seconds},
+                  {"stats", cli::to_json(found.stats)}};
+  if (!save_model.empty()) {
+    outcome.save = [&] { HdbscanModel{index, found, columns.notes(), rows.preparation}.save(runtime.ctx, save_model); };
+  }
+  deliver(*this, runtime, rows, std::move(outcome), start);
 }
 
 }  // namespace
@@ -133,7 +217,7 @@ Command add_hdbscan(const Parser& root) {
   auto command = std::make_shared<HdbscanCommand>();
   HdbscanOptions& asked = command->asked;
   const Parser app = root.add_subcommand("hdbscan", "Cluster rows of different densities, and find noise");
-  app.add_option("TABLE", command->table, "Rows to cluster: .npy, .npz, .csv, .tsv or idx; plain, gzip or xz")
+  app.add_option("TABLE", command->table, "Rows to cluster; with --model the rows to place in its clusters")
       .type_name("FILE")
       .required();
   const std::string group = "Clustering";
@@ -165,12 +249,30 @@ Command add_hdbscan(const Parser& root) {
       .type_name("X")
       .capture_default_str()
       .group(group);
+  app.add_option(
+         "--scan", command->scan,
+         "Print a table of the clusters for each --min-cluster-size of a range, from one search; core distances "
+         "are those of the smallest, unless --min-samples is given")
+      .type_name("FIRST..LAST")
+      .group(group);
+  app.add_option("--model", command->model,
+                 "Model file written by --save-model: place the rows of TABLE in its clusters")
+      .type_name("FILE");
+  app.add_option("--save-model", command->save_model, "Write a model file for later use with --model")
+      .type_name("FILE");
   app.add_option("-o,--output", command->output,
                  "Output file: .csv (row,label,probability,outlier_score; label -1 is noise), .npz (labels, "
                  "probabilities, outlier_scores) or .npy (labels)")
       .type_name("FILE");
   command->add_to(app, true);
+  for (const Option& option : app.options()) {
+    const std::string name = option.name();
+    const bool is_settled = std::find(kSettled.begin(), kSettled.end(), name) != kSettled.end();
+    if (is_settled || is_missing_option(name)) command->of_fitting.push_back(option);
+  }
   app.add_examples({"vicinal hdbscan train.csv --drop class --min-cluster-size 10 -o labels.csv",
+                    "vicinal hdbscan train.npy --scan 5..20",
+                    "vicinal hdbscan train.npy --save-model model.vhd && vicinal hdbscan test.npy --model model.vhd",
                     "vicinal hdbscan train.npy --min-cluster-size 10 --report report.html",
                     "vicinal hdbscan train.csv --label class --scale standard --json"});
   return command_naming_files(app, command);

@@ -8,16 +8,11 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "base/output.hpp"
-#include "base/output_files.hpp"
 #include "commands.hpp"
-#include "density/cluster_output.hpp"
-#include "density/density_command.hpp"
-#include "kmeans/agreement.hpp"
-#include "report/density.hpp"
+#include "density/delivery.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -37,12 +32,6 @@ struct OpticsCommand : DensityCommand {
   [[nodiscard]] OpticsOptions options() const;
   [[nodiscard]] OpticsClusters clusters_of(const Context& ctx, const Optics& order) const;
   [[nodiscard]] std::uint64_t bytes_of_clusters(const TableView& rows) const;
-  [[nodiscard]] std::string page(const Context& ctx, const DensityRows& rows, const Optics& order,
-                                 const OpticsClusters& found, const std::optional<ClusteringScores>& scores,
-                                 double seconds) const;
-  void write(const Context& ctx, const DensityRows& rows, const Optics& order, const OpticsClusters& found) const;
-  void tell_all(const Runtime& runtime, const DensityRows& rows, const Optics& order, const OpticsClusters& found,
-                const std::optional<ClusteringScores>& scores, double seconds) const;
 };
 
 void OpticsCommand::check_clusters() const {
@@ -75,105 +64,49 @@ std::uint64_t OpticsCommand::bytes_of_clusters(const TableView& rows) const {
   return static_cast<std::uint64_t>(rows.rows()) * (160 + (is_csv_output(output) ? kMoreOfALine : 0));
 }
 
-std::string OpticsCommand::page(const Context& ctx, const DensityRows& rows, const Optics& order,
-                                const OpticsClusters& found, const std::optional<ClusteringScores>& scores,
-                                double seconds) const {
-  report::DensityReport content;
-  content.file = table;
-  content.how = {{"Min samples", fmt::format("{}", asked.min_samples)}, {"Metric", search.metric}};
-  if (!std::isinf(asked.max_eps)) content.how.emplace_back("Max eps", format_number(asked.max_eps));
-  content.how.emplace_back("Clusters", has_eps() ? fmt::format("dbscan, eps {}", format_number(eps))
-                                                 : fmt::format("xi {}", format_number(steep.xi)));
-  content.table = &rows.table.view;
-  content.labels = found.labels;
-  content.sizes = found.sizes;
-  content.noise = found.noise;
-  content.order = &order;
-  content.plan = &order.plan;
-  content.scores = scores;
-  content.seconds = seconds;
-  return render(ctx, content);
-}
-
-void OpticsCommand::write(const Context& ctx, const DensityRows& rows, const Optics& order,
-                          const OpticsClusters& found) const {
+void OpticsCommand::run() const {
+  const auto start = std::chrono::steady_clock::now();
+  const Runtime runtime = make_runtime(common, Computes::on_host);
+  check_clusters();
+  const auto planned = read_planned(*this, runtime, {"optics", [&](const Context& left, const TableView& rows) {
+                                                       Plan plan = plan_optics(left, rows, options());
+                                                       plan.memory += bytes_of_clusters(rows);
+                                                       return plan;
+                                                     }});
+  if (!planned) return;
+  const Optics order = optics(planned->rest, planned->rows.table.view, options());
+  const OpticsClusters found = clusters_of(runtime.ctx, order);
   std::vector<std::int64_t> places(order.ordering.size());
   for (std::size_t place = 0; place < places.size(); ++place) {
     places[static_cast<std::size_t>(order.ordering[place])] = static_cast<std::int64_t>(place);
   }
-  write_clusters(ctx, output, rows, found.labels,
-                 {{.name = "place", .array = "", .integers = places},
-                  {.name = "", .array = "ordering", .integers = order.ordering},
-                  {.name = "reachability", .array = "reachability", .numbers = order.reachability},
-                  {.name = "core_distance", .array = "core_distances", .numbers = order.core_distances},
-                  {.name = "predecessor", .array = "predecessors", .rows = order.predecessors}});
-}
-
-void OpticsCommand::tell_all(const Runtime& runtime, const DensityRows& rows, const Optics& order,
-                             const OpticsClusters& found, const std::optional<ClusteringScores>& scores,
-                             double seconds) const {
-  runtime.progress->clear();
-  if (common.json) {
-    Json hierarchy = Json::array();
-    for (std::size_t i = 0; i < found.starts.size(); ++i) hierarchy.push_back({found.starts[i], found.ends[i]});
-    return print_result({{"command", "optics"},
-                         {"rows", found.labels.size()},
-                         {"clusters", found.clusters},
-                         {"sizes", found.sizes},
-                         {"noise", found.noise},
-                         {"hierarchy", hierarchy},
-                         {"dropped_rows", rows.dropped()},
-                         {"min_samples", asked.min_samples},
-                         {"max_eps", std::isinf(asked.max_eps) ? Json(nullptr) : Json(asked.max_eps)},
-                         {"extraction", clusters},
-                         {"xi", has_eps() ? Json(nullptr) : Json(steep.xi)},
-                         {"eps", has_eps() ? Json(eps) : Json(nullptr)},
-                         {"metric", search.metric},
-                         {"scores", scores ? cli::to_json(*scores) : Json(nullptr)},
-                         {"output", output.empty() ? Json(nullptr) : Json(output)},
-                         {"report", report.empty() ? Json(nullptr) : Json(report)},
-                         {"order_seconds", order.order_seconds},
-                         {"seconds", seconds},
-                         {"plan", cli::to_json(order.plan)},
-                         {"stats", cli::to_json(order.stats)}});
-  }
-  if (output.empty()) print_text(clusters_text(found.sizes, found.noise, "", {}));
-  if (scores) print_text(agreement_text(*scores));
-  const auto n = static_cast<std::int64_t>(found.labels.size());
-  tell(runtime, common,
-       fmt::format("{} rows in {} clusters, {} noise, {} ({})", format_count(n), found.clusters,
-                   format_count(found.noise), format_duration(seconds), ran_as(order.plan)));
-}
-
-void OpticsCommand::run() const {
-  const auto start = std::chrono::steady_clock::now();
-  const Runtime runtime = make_runtime(common, Computes::on_host);
-  const Context& ctx = runtime.ctx;
-  check();
-  check_clusters();
-  PlannedInputs inputs(runtime, common);
-  const TableView shape = add_inputs(inputs);
-  const Context rest = inputs.fit("optics", [&](const Context& left) {
-    return plan_optics(left, shape, options()).memory + bytes_of_clusters(shape) + bytes_after(shape);
-  });
-  const DensityRows rows = read_prepared(ctx);
-  const TableView& view = rows.table.view;
-  if (common.explain) {
-    Plan plan = plan_optics(rest, view, options());
-    plan.memory = inputs.total(plan.memory + bytes_of_clusters(view) + bytes_after(view));
-    return print_plan(common, plan);
-  }
-  const Optics order = optics(rest, view, options());
-  const OpticsClusters found = clusters_of(ctx, order);
-  const auto scores = agreement_of(ctx, rows, found.labels, found.clusters);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const std::string text = report.empty() ? std::string() : page(ctx, rows, order, found, scores, seconds);
-  ctx.check_cancelled();
-  OutputFiles together;
-  write(ctx, rows, order, found);
-  if (!report.empty()) write_text(report, text);
-  together.commit();
-  tell_all(runtime, rows, order, found, scores, seconds);
+  DensityOutcome outcome = {
+      .command = "optics",
+      .labels = &found.labels,
+      .sizes = &found.sizes,
+      .noise = found.noise,
+      .plan = &order.plan,
+      .values = {{.name = "place", .array = "", .integers = places},
+                 {.name = "", .array = "ordering", .integers = order.ordering},
+                 {.name = "reachability", .array = "reachability", .numbers = order.reachability},
+                 {.name = "core_distance", .array = "core_distances", .numbers = order.core_distances},
+                 {.name = "predecessor", .array = "predecessors", .rows = order.predecessors}}};
+  outcome.page.how = {{"Min samples", fmt::format("{}", asked.min_samples)}, {"Metric", search.metric}};
+  if (!std::isinf(asked.max_eps)) outcome.page.how.emplace_back("Max eps", format_number(asked.max_eps));
+  outcome.page.how.emplace_back("Clusters", has_eps() ? fmt::format("dbscan, eps {}", format_number(eps))
+                                                      : fmt::format("xi {}", format_number(steep.xi)));
+  outcome.page.order = &order;
+  Json hierarchy = Json::array();
+  for (std::size_t i = 0; i < found.starts.size(); ++i) hierarchy.push_back({found.starts[i], found.ends[i]});
+  outcome.told = {{"hierarchy", hierarchy},
+                  {"min_samples", asked.min_samples},
+                  {"max_eps", std::isinf(asked.max_eps) ? Json(nullptr) : Json(asked.max_eps)},
+                  {"extraction", clusters},
+                  {"xi", has_eps() ? Json(nullptr) : Json(steep.xi)},
+                  {"eps", has_eps() ? Json(eps) : Json(nullptr)},
+                  {"order_seconds", order.order_seconds},
+                  {"stats", cli::to_json(order.stats)}};
+  deliver(*this, runtime, planned->rows, std::move(outcome), start);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "base/output_files.hpp"
 #include "base/row_names.hpp"
 #include "commands.hpp"
-#include "density/density_command.hpp"
+#include "density/delivery.hpp"
 #include "io/id_array.hpp"
 
 namespace vicinal::cli {
@@ -106,19 +106,12 @@ void SpanningTreeCommand::run() const {
   const Runtime runtime = make_runtime(common, Computes::on_host);
   const Context& ctx = runtime.ctx;
   check_output("-o", output, {".csv", ".npz"});
-  check();
-  PlannedInputs inputs(runtime, common);
-  const TableView shape = add_inputs(inputs);
-  const Context rest = inputs.fit("spanning-tree", [&](const Context& left) {
-    return plan_spanning_tree(left, shape, options()).memory + bytes_after(shape);
-  });
-  const DensityRows rows = read_prepared(ctx);
-  if (common.explain) {
-    Plan plan = plan_spanning_tree(rest, rows.table.view, options());
-    plan.memory = inputs.total(plan.memory + bytes_after(rows.table.view));
-    return print_plan(common, plan);
-  }
-  const SpanningTree tree = minimum_spanning_tree(rest, rows.table.view, options());
+  const auto planned = read_planned(*this, runtime, {"spanning-tree", [&](const Context& left, const TableView& rows) {
+                                                       return plan_spanning_tree(left, rows, options());
+                                                     }});
+  if (!planned) return;
+  const DensityRows& rows = planned->rows;
+  const SpanningTree tree = minimum_spanning_tree(planned->rest, rows.table.view, options());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   ctx.check_cancelled();
   OutputFiles together;

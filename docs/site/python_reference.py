@@ -15,6 +15,7 @@ PARTS = [
     ("_supervised", "Classification and regression", "classify-and-regress"),
     ("_outliers", "Outliers", "outliers"),
     ("_clusters", "k-means", "clustering"),
+    ("_density", "Density clustering", "density"),
     ("_embedding", "Embedding", "embedding"),
     ("_coclusters", "Co-clusters", "coclusters"),
     ("_maps", "Maps", "matching"),

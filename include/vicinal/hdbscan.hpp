@@ -65,8 +65,9 @@ struct Hdbscan {
   std::vector<double> persistences;            ///< [clusters] in [0, 1] where no two rows are equal
   std::vector<std::int64_t> exemplar_offsets;  ///< [clusters + 1] of each cluster in `exemplars`
   std::vector<std::int64_t> exemplars;         ///< the rows of each cluster that are in its densest places, ascending
+  std::vector<double> core_distances;          ///< [n] those of the spanning tree
   CondensedTree tree;
-  HdbscanOptions options;  ///< those of the call
+  HdbscanOptions options;  ///< those of the call, and of a spanning tree's where it was made of one
   Plan plan;
   SearchStats stats;           ///< of the search for neighbors
   double tree_seconds = 0;     ///< of the spanning tree, after the neighbors were found
@@ -77,7 +78,7 @@ struct Hdbscan {
 /// are those of scikit-learn wherever equal distances leave no choice; where they do, the order of the spanning tree's
 /// edges decides. The same bits for every method, thread count and instruction set.
 ///
-/// Time and memory are those of `minimum_spanning_tree`, and O(n log n) time and about 150 n bytes for the hierarchy.
+/// Time and memory are those of `minimum_spanning_tree`, and O(n log n) time and about 160 n bytes for the hierarchy.
 /// Throws as `minimum_spanning_tree` does, and `invalid_argument` for `inner_product`.
 VICINAL_API Hdbscan hdbscan(const Context& ctx, const TableView& table, const HdbscanOptions& options = {});
 VICINAL_API Hdbscan hdbscan(const Context& ctx, const Index& index, const HdbscanOptions& options = {});

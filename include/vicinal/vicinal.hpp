@@ -13,6 +13,7 @@
 #include "vicinal/generate.hpp"
 #include "vicinal/graph.hpp"
 #include "vicinal/hdbscan.hpp"
+#include "vicinal/hdbscan_model.hpp"
 #include "vicinal/impute.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/kmeans.hpp"

@@ -74,6 +74,10 @@ nb::object Call::take(const char* name) {
   return value.is_none() ? nb::object() : value;
 }
 
+void Call::on_host() {
+  if (place_.device == "auto") place_.device = "cpu";
+}
+
 nb::object Call::keyword(const char* name) {
   names_.push_back(name);
   return take(name);

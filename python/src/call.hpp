@@ -46,6 +46,8 @@ class Call {
     }
     return options;
   }
+  /// For a function that computes on the CPU alone: the device is then not looked for.
+  void on_host();
   /// A keyword of the function alone; null where it is not given.
   nanobind::object keyword(const char* name);
   [[nodiscard]] bool has(const char* name) const {

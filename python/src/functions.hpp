@@ -17,6 +17,8 @@ void bind_neighbor_models(nanobind::module_& module);
 void bind_supervised(nanobind::module_& module);
 void bind_outliers(nanobind::module_& module);
 void bind_clusters(nanobind::module_& module);
+void bind_density(nanobind::module_& module);
+void bind_hdbscan(nanobind::module_& module);
 void bind_steps(nanobind::module_& module);
 void bind_embedding(nanobind::module_& module);
 void bind_coclusters(nanobind::module_& module);

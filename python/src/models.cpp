@@ -26,8 +26,8 @@ void save_call(nb::handle value, const std::string& path, nb::dict keywords) {
   const auto model = [&](const Context& ctx, const auto& held) { held.model.save(ctx, path); };
   if (save_as<HeldIndex>(call, value, [&](const Context& ctx, const HeldIndex& held) { held.index.save(ctx, path); }) ||
       save_as<KMeansModel>(call, value, [&](const Context& ctx, const KMeansModel& held) { held.save(ctx, path); }) ||
-      save_as<Held<LofModel>>(call, value, model) || save_as<Held<LleModel>>(call, value, model) ||
-      save_as<Held<NeighborModel>>(call, value, model)) {
+      save_as<Held<LofModel>>(call, value, model) || save_as<Held<HdbscanModel>>(call, value, model) ||
+      save_as<Held<LleModel>>(call, value, model) || save_as<Held<NeighborModel>>(call, value, model)) {
     return;
   }
   refuse("model", value, "an Index or a model");
@@ -45,6 +45,7 @@ nb::object load_call(const std::string& kind, const std::string& path, nb::dict 
   Call call("load", std::move(keywords));
   call.refuse_others();
   if (kind == "LofModel") return lof_model_answer(call, loaded<LofModel>(call, path));
+  if (kind == "HdbscanModel") return hdbscan_model_answer(call, loaded<HdbscanModel>(call, path));
   if (kind == "LleModel") return lle_model_answer(call, loaded<LleModel>(call, path));
   if (kind == "NeighborModel") return neighbor_model_answer(call, loaded<NeighborModel>(call, path));
   if (kind == "KMeans") {

@@ -18,6 +18,7 @@ struct Held {
 
 nanobind::object lof_model_answer(const Call& call, const std::shared_ptr<const Held<LofModel>>& held);
 nanobind::object lle_model_answer(const Call& call, const std::shared_ptr<const Held<LleModel>>& held);
+nanobind::object hdbscan_model_answer(const Call& call, const std::shared_ptr<const Held<HdbscanModel>>& held);
 nanobind::object neighbor_model_answer(const Call& call, const std::shared_ptr<const Held<NeighborModel>>& held);
 nanobind::object kmeans_answer(const Call& call, const std::shared_ptr<const KMeansModel>& model);
 

@@ -22,6 +22,8 @@ NB_MODULE(_core, module) {
   bind_supervised(module);
   bind_outliers(module);
   bind_clusters(module);
+  bind_density(module);
+  bind_hdbscan(module);
   bind_steps(module);
   bind_embedding(module);
   bind_coclusters(module);

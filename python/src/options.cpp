@@ -50,7 +50,7 @@ nb::dict defaults_of(const Fields<Options>& fields) {
 
 }  // namespace
 
-const Fields<KnnOptions>& knn_fields() {
+const Fields<KnnOptions>& nearest_fields() {
   static const Fields<KnnOptions> fields = {field<&KnnOptions::k>("k"),
                                             field<&KnnOptions::metric>("metric"),
                                             field<&KnnOptions::p>("p"),
@@ -58,6 +58,15 @@ const Fields<KnnOptions>& knn_fields() {
                                             field<&KnnOptions::screen>("screen"),
                                             filter_field<KnnOptions>(),
                                             field<&KnnOptions::exclude>("exclude")};
+  return fields;
+}
+
+const Fields<KnnOptions>& knn_fields() {
+  static const Fields<KnnOptions> fields = [] {
+    Fields<KnnOptions> all = nearest_fields();
+    all.push_back(field<&KnnOptions::max_radius>("max_radius"));
+    return all;
+  }();
   return fields;
 }
 
@@ -134,6 +143,60 @@ const Fields<KMeansOptions>& kmeans_fields() {
                                          field<&Options::empty>("empty"),
                                          field<&Options::batch_size>("batch_size"),
                                          field<&Options::history>("history")};
+  return fields;
+}
+
+const Fields<SpanningTreeOptions>& spanning_tree_fields() {
+  using Options = SpanningTreeOptions;
+  static const Fields<Options> fields = {field<&Options::min_samples>("min_samples"),
+                                         field<&Options::count_self>("count_self"),
+                                         field<&Options::alpha>("alpha"),
+                                         field<&Options::metric>("metric"),
+                                         field<&Options::p>("p"),
+                                         field<&Options::method>("method")};
+  return fields;
+}
+
+const Fields<HdbscanOptions>& hdbscan_fields() {
+  using Options = HdbscanOptions;
+  static const Fields<Options> fields = {field<&Options::min_cluster_size>("min_cluster_size"),
+                                         field<&Options::min_samples>("min_samples"),
+                                         field<&Options::count_self>("count_self"),
+                                         field<&Options::alpha>("alpha"),
+                                         field<&Options::selection>("selection"),
+                                         field<&Options::epsilon>("epsilon"),
+                                         field<&Options::max_cluster_size>("max_cluster_size"),
+                                         field<&Options::allow_single_cluster>("allow_single_cluster"),
+                                         field<&Options::metric>("metric"),
+                                         field<&Options::p>("p"),
+                                         field<&Options::method>("method")};
+  return fields;
+}
+
+const Fields<DbscanOptions>& dbscan_fields() {
+  using Options = DbscanOptions;
+  static const Fields<Options> fields = {field<&Options::eps>("eps"),
+                                         field<&Options::min_samples>("min_samples"),
+                                         field<&Options::weights>("weights"),
+                                         field<&Options::metric>("metric"),
+                                         field<&Options::p>("p"),
+                                         field<&Options::method>("method")};
+  return fields;
+}
+
+const Fields<OpticsOptions>& optics_fields() {
+  using Options = OpticsOptions;
+  static const Fields<Options> fields = {field<&Options::min_samples>("min_samples"),
+                                         field<&Options::max_eps>("max_eps"), field<&Options::metric>("metric"),
+                                         field<&Options::p>("p"), field<&Options::method>("method")};
+  return fields;
+}
+
+const Fields<OpticsXiOptions>& optics_xi_fields() {
+  using Options = OpticsXiOptions;
+  static const Fields<Options> fields = {field<&Options::xi>("xi"),
+                                         field<&Options::min_cluster_size>("min_cluster_size"),
+                                         field<&Options::predecessor_correction>("predecessor_correction")};
   return fields;
 }
 
@@ -256,6 +319,7 @@ const Fields<WriteOptions>& write_fields() {
 nb::dict defaults() {
   nb::dict all;
   all["KnnOptions"] = defaults_of(knn_fields());
+  all["NearestOptions"] = defaults_of(nearest_fields());
   all["RadiusOptions"] = defaults_of(radius_fields());
   all["IndexOptions"] = defaults_of(index_fields());
   all["VoteOptions"] = defaults_of(vote_fields());
@@ -264,6 +328,11 @@ nb::dict defaults() {
   all["ModelOptions"] = defaults_of(model_fields(false));
   all["LofOptions"] = defaults_of(lof_fields());
   all["KMeansOptions"] = defaults_of(kmeans_fields());
+  all["SpanningTreeOptions"] = defaults_of(spanning_tree_fields());
+  all["HdbscanOptions"] = defaults_of(hdbscan_fields());
+  all["DbscanOptions"] = defaults_of(dbscan_fields());
+  all["OpticsOptions"] = defaults_of(optics_fields());
+  all["OpticsXiOptions"] = defaults_of(optics_xi_fields());
   all["LleOptions"] = defaults_of(lle_fields());
   all["CoclusterOptions"] = defaults_of(cocluster_fields());
   all["SpectralOptions"] = defaults_of(spectral_fields());

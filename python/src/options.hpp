@@ -21,6 +21,8 @@ struct ModelOptions {
 
 /// A function's own keywords beside those of these structs are read where it is bound.
 const Fields<KnnOptions>& knn_fields();
+/// Of lists that must all have k neighbors: votes and means take no others.
+const Fields<KnnOptions>& nearest_fields();
 const Fields<RadiusOptions>& radius_fields();
 const Fields<IndexOptions>& index_fields();
 const Fields<VoteOptions>& vote_fields();
@@ -29,6 +31,11 @@ const Fields<CrossValidateOptions>& cross_validate_fields();
 const Fields<ModelOptions>& model_fields(bool by_radius);
 const Fields<LofOptions>& lof_fields();
 const Fields<KMeansOptions>& kmeans_fields();
+const Fields<SpanningTreeOptions>& spanning_tree_fields();
+const Fields<HdbscanOptions>& hdbscan_fields();
+const Fields<DbscanOptions>& dbscan_fields();
+const Fields<OpticsOptions>& optics_fields();
+const Fields<OpticsXiOptions>& optics_xi_fields();
 const Fields<LleOptions>& lle_fields();
 const Fields<LlePiece>& lle_piece_fields();
 const Fields<CoclusterOptions>& cocluster_fields();

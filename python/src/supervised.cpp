@@ -83,7 +83,7 @@ nb::object vote_call(nb::handle graph, nb::handle labels, nb::dict keywords) {
 nb::object classify_call(nb::handle table, nb::handle queries, nb::handle labels, nb::dict keywords) {
   Call call("classify", std::move(keywords));
   const bool by_radius = is_by_radius(call);
-  const auto near = by_radius ? KnnOptions{} : call.options(knn_fields());
+  const auto near = by_radius ? KnnOptions{} : call.options(nearest_fields());
   const auto within = by_radius ? call.options(radius_fields()) : RadiusOptions{};
   const auto voting = call.options(vote_fields());
   call.refuse_others();
@@ -116,7 +116,7 @@ nb::object average_call(nb::handle graph, nb::handle targets, nb::dict keywords)
 nb::object regress_call(nb::handle table, nb::handle queries, nb::handle targets, nb::dict keywords) {
   Call call("regress", std::move(keywords));
   const bool by_radius = is_by_radius(call);
-  const auto near = by_radius ? KnnOptions{} : call.options(knn_fields());
+  const auto near = by_radius ? KnnOptions{} : call.options(nearest_fields());
   const auto within = by_radius ? call.options(radius_fields()) : RadiusOptions{};
   const auto averaging = call.options(regress_fields());
   call.refuse_others();

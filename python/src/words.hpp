@@ -49,6 +49,9 @@ inline Ties from_text(std::string_view text, Ties) {
 inline AcrossK from_text(std::string_view text, AcrossK) {
   return across_k_from(text);
 }
+inline ClusterSelection from_text(std::string_view text, ClusterSelection) {
+  return cluster_selection_from(text);
+}
 inline CoclusterMethod from_text(std::string_view text, CoclusterMethod) {
   return cocluster_method_from(text);
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -30,7 +31,8 @@ class NeighborGraph(Result):
     """The neighbors of m queries among n rows, nearest first, ties by the smaller row number, unless `radius` was asked
     for another order.
 
-    Made by `knn` (arrays [m, k]) and `radius` (compressed rows: query i has ids[offsets[i]:offsets[i + 1]]).
+    Made by `knn` (arrays [m, k]) and by `radius` and `knn` with `max_radius` (compressed rows: query i has
+    ids[offsets[i]:offsets[i + 1]]).
     """
 
     rows: int  #: m
@@ -179,19 +181,25 @@ def knn(table: Any, queries: Any = None, **options: Unpack[KnnOptions]) -> Neigh
     """The k nearest rows of `table` [n, d] for each query [m, d], or for each row of the table but itself.
 
     ids and distances are [m, k], nearest first, ties by the smaller row number, the same bits on every machine.
-    `table` may be an Index. Of tables of CuPy and PyTorch on a device they are arrays there (DeviceGraph). Distances
+    With `max_radius` they are the k nearest of the rows within it (inclusive), or fewer, as compressed rows (see
+    NeighborGraph). `table` may be an Index. Of tables of CuPy and PyTorch on a device they are arrays there (DeviceGraph). Distances
     are in the unit of the columns (of "sqeuclidean" in its square).
 
     Raises InvalidArgument for options outside their domain and queries of another width, BadData naming row and column
     of NaN and infinity, OverMemory before work begins, DeviceUnavailable, KeyboardInterrupt. O(m n d) time by brute
     force, about O((n + m) log n) by kd-tree in few columns; 16 m k bytes for the result, never m x n.
     """
-    lists = _devices.lists(table, queries, options.get("k"))
+    lists = None if _limits(options.get("max_radius")) else _devices.lists(table, queries, options.get("k"))
     if lists is None:
         return NeighborGraph(_core.knn(table, queries, options))
     ids, distances = lists
     written = _devices.address(ids), _devices.address(distances), ids.shape[0], ids.shape[1]
     return DeviceGraph(_core.knn_into(table, queries, written, options), ids, distances)
+
+
+def _limits(max_radius: Any) -> bool:
+    """Whether lists may be shorter than k."""
+    return not (max_radius is None or isinstance(max_radius, float) and max_radius == math.inf)
 
 
 @documented("RadiusOptions")

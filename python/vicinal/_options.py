@@ -13,8 +13,10 @@ __all__ = [
     "CoclusterOptions",
     "Common",
     "CrossValidateOptions",
+    "DbscanOptions",
     "FitOptions",
     "GenerateOptions",
+    "HdbscanOptions",
     "IndexOptions",
     "KMeansOptions",
     "KnnOptions",
@@ -22,11 +24,15 @@ __all__ = [
     "LofOptions",
     "MatchOptions",
     "ModelOptions",
+    "NearestOptions",
+    "OpticsOptions",
+    "OpticsXiOptions",
     "OverlapOptions",
     "RadiusOptions",
     "ReadOptions",
     "RegressOptions",
     "RegressionOptions",
+    "SpanningTreeOptions",
     "SpectralOptions",
     "VoteOptions",
     "WriteOptions",
@@ -73,8 +79,14 @@ class _Neighbors(_Search, total=False):
     exclude: NDArray[np.int64] | None  #: [m] a row for each query that is not its neighbor, -1 for none
 
 
-class KnnOptions(_Neighbors, total=False):
+class NearestOptions(_Neighbors, total=False):
+    """Of k neighbors that vote."""
+
     k: int
+
+
+class KnnOptions(NearestOptions, total=False):
+    max_radius: float  #: rows farther away are no neighbors, and lists may be shorter than k; default: no limit
 
 
 class RadiusOptions(_Neighbors, total=False):
@@ -97,7 +109,7 @@ class VoteOptions(Common, total=False):
     probabilities: bool
 
 
-class ClassifyOptions(KnnOptions, RadiusOptions, _Voting, total=False):
+class ClassifyOptions(NearestOptions, RadiusOptions, _Voting, total=False):
     """`radius` instead of `k` takes all rows within it."""
 
 
@@ -113,7 +125,7 @@ class RegressOptions(Common, total=False):
     outlier: float  #: the value of a query without neighbors; default: NaN
 
 
-class RegressionOptions(KnnOptions, RadiusOptions, _Averaging, total=False):
+class RegressionOptions(NearestOptions, RadiusOptions, _Averaging, total=False):
     """Of `regress`; `radius` instead of `k` takes all rows within it."""
 
 
@@ -168,6 +180,37 @@ class KMeansOptions(Common, total=False):
     empty: Literal["farthest", "keep"]
     batch_size: int
     history: bool
+
+
+class SpanningTreeOptions(_Search, total=False):
+    min_samples: int  #: rows within the core distance of a row; 1, the row itself: edges are as long as their distances
+    count_self: bool  #: whether a row is the first of its own `min_samples` rows
+    alpha: float  #: distances, but not core distances, are divided by it
+
+
+class HdbscanOptions(SpanningTreeOptions, total=False):
+    min_cluster_size: int  #: rows of a cluster, at least 2
+    selection: Literal["eom", "leaf"]  #: the most stable clusters, or the smallest ones
+    epsilon: float  #: clusters born at a smaller distance are joined to the one around them
+    max_cluster_size: int  #: larger clusters are not chosen by "eom"; 0: no limit
+    allow_single_cluster: bool  #: whether all rows may be one cluster
+
+
+class DbscanOptions(_Search, total=False):
+    eps: float  #: rows are neighbors up to this distance, inclusive
+    min_samples: int  #: neighbors of a core row, itself included
+    weights: Any  #: [n] finite; their sum counts instead of the number of neighbors
+
+
+class OpticsOptions(_Search, total=False):
+    min_samples: int  #: rows within the core distance of a row, itself included; at least 2
+    max_eps: float  #: rows are neighbors up to this distance; infinity: all are
+
+
+class OpticsXiOptions(Common, total=False):
+    xi: float  #: share by which the reachability falls or rises where it is steep; at least 0 and below 1
+    min_cluster_size: int  #: rows of a cluster, at least 2; 0: `min_samples` of the order
+    predecessor_correction: bool  #: whether a cluster ends with a row that is reached from within it
 
 
 class LleOptions(_Search, total=False):

@@ -38,8 +38,8 @@ class PatchReport(dict[str, dict[str, Any]]):
 
 
 def patch_sklearn(device: str = "auto", threads: int | None = None, memory_limit: int | None = None) -> None:
-    """Lets vicinal answer for scikit-learn 1.9 in this process: neighbor searches, votes of neighbors, k-means and
-    locally linear embeddings. Classes, parameters, attributes and errors stay scikit-learn's, also of models that exist.
+    """Lets vicinal answer for scikit-learn 1.9 in this process: neighbor searches, votes of neighbors, k-means, density
+    clustering and locally linear embeddings. Classes, parameters, attributes and errors stay scikit-learn's, also of models that exist.
 
     `device` is "auto", "cpu", "cuda" or "cuda:1"; `threads` at most those that threadpoolctl, joblib and
     OMP_NUM_THREADS allow; `memory_limit` bytes. A call that vicinal cannot answer exactly as scikit-learn means it runs

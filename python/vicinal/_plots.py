@@ -13,6 +13,7 @@ from vicinal._errors import InvalidArgument
 
 if TYPE_CHECKING:
     from vicinal._clusters import KMeans
+    from vicinal._density import CondensedTree, Optics, OpticsClusters
     from vicinal._embedding import Lle
     from vicinal._neighbors import NeighborGraph
     from vicinal._outliers import Lof
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _BINS = 50
 _MARKER = 9  # area of a point, in square points
+_NOISE = "0.6"  # gray
+_NAMED = 10  # as many clusters as there are colors have a name in the legend
 
 
 def _axes(axes: Any) -> Any:
@@ -85,10 +88,99 @@ def clusters(model: KMeans, table: Any, axes: Any = None) -> Any:
     axes.scatter(points[:, 0], points[:, 1], _MARKER, labels, cmap="tab20")
     ink = axes.xaxis.label.get_color()
     axes.scatter(centres[:, 0], centres[:, 1], 12 * _MARKER, color=ink, marker="x", label="centers")
-    for set_label, share, word in zip((axes.set_xlabel, axes.set_ylabel), found["ratio"], ("first", "second")):
-        set_label(f"{word} principal axis ({share:.0%} of the variance)")
+    _name_axes(axes, found["ratio"])
     axes.legend()
     return axes
+
+
+def _name_axes(axes: Any, shares: NDArray[np.float64]) -> None:
+    """Principal axes, and their shares of the variance."""
+    for set_label, share, word in zip((axes.set_xlabel, axes.set_ylabel), shares, ("first", "second")):
+        set_label(f"{word} principal axis ({share:.0%} of the variance)")
+
+
+def _color(label: int) -> Any:
+    return _NOISE if label < 0 else f"C{label % 10}"
+
+
+def density(labels: NDArray[np.int64], table: Any, axes: Any = None) -> Any:
+    """The rows of a table on its first two principal axes, colored by cluster; noise is small and gray."""
+    axes = _axes(axes)
+    if hasattr(table, "toarray"):  # of SciPy
+        table = table.toarray()
+    found = _core.pca(table, {})
+    points = _plane(found["points"])
+    if len(points) != len(labels):
+        raise InvalidArgument(f"table: {len(points)} rows; expected the {len(labels)} that were clustered")
+    for label in range(-1, int(labels.max()) + 1):
+        drawn = points[labels == label]
+        if not len(drawn):
+            continue
+        name = "noise" if label < 0 else f"cluster {label}" if label < _NAMED else None
+        axes.scatter(drawn[:, 0], drawn[:, 1], _MARKER / 3 if label < 0 else _MARKER, _color(label), label=name)
+    _name_axes(axes, found["ratio"])
+    axes.legend()
+    return axes
+
+
+def condensed_tree(tree: CondensedTree, axes: Any = None) -> Any:
+    """The condensed tree as icicles: a cluster is as wide as its rows at its birth, and hangs from its birth to the
+    smallest distance at which something leaves it. Chosen clusters have colors."""
+    axes = _axes(axes)
+    left_at = np.concatenate([tree.row_distances, tree.births[1:]])
+    left = np.concatenate([tree.row_clusters, tree.parents[1:]])
+    ends = np.full(len(tree.parents), np.inf)
+    np.minimum.at(ends, left, left_at)
+    seen = left_at[(left_at > 0) & np.isfinite(left_at)]
+    shortest, longest = (seen.min(), seen.max()) if len(seen) else (1.0, 1.0)
+    lefts = np.zeros(len(tree.parents))
+    used = np.zeros(len(tree.parents))  # width that parts of a cluster have taken already
+    for cluster, (parent, size) in enumerate(zip(tree.parents.tolist(), tree.sizes.tolist())):
+        if cluster > 0:
+            lefts[cluster] = lefts[parent] + used[parent]
+            used[parent] += size
+    tops, bottoms = np.clip(tree.births, shortest, longest), np.clip(ends, shortest, longest)
+    colors = [_color(label) for label in tree.labels.tolist()]
+    axes.bar(lefts, tops - bottoms, tree.sizes, bottoms, align="edge", color=colors, edgecolor="white", linewidth=0.5)
+    if longest > shortest:
+        axes.set_yscale("log")
+    axes.set_xlabel("rows")
+    axes.set_ylabel("distance")
+    return axes
+
+
+def reachability(order: Optics, clusters: OpticsClusters | None = None, axes: Any = None) -> Any:
+    """The reachability of each row in the order. Rows that none reaches are as high as the highest."""
+    axes = _axes(axes)
+    heights = order.reachability[order.ordering]
+    finite = heights[np.isfinite(heights)]
+    heights = np.minimum(heights, finite.max() if len(finite) else 0.0)
+    labels = np.full(len(heights), -1) if clusters is None else clusters.labels[order.ordering]
+    starts = np.flatnonzero(np.diff(labels, prepend=-2))  # of rows in a row with the same label
+    runs = np.split(heights, starts[1:])
+    for label in np.unique(labels).tolist():
+        shapes = [_steps(start, run) for start, run in zip(starts.tolist(), runs) if labels[start] == label]
+        name = None if clusters is None or label >= _NAMED else "noise" if label < 0 else f"cluster {label}"
+        axes.add_collection(_polygons(shapes, facecolor=_color(label), label=name))
+    axes.autoscale_view()
+    axes.set_xlabel("rows in their order")
+    axes.set_ylabel("reachability")
+    if clusters is not None:
+        axes.legend()
+    return axes
+
+
+def _steps(start: int, heights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The outline of bars of width one, side by side."""
+    edges = start + np.arange(len(heights) + 1)
+    across = np.concatenate([edges[:1], np.repeat(edges, 2)[1:-1], edges[-1:]])
+    return np.column_stack([across, np.concatenate([[0.0], np.repeat(heights, 2), [0.0]])])
+
+
+def _polygons(shapes: list[NDArray[np.float64]], **words: Any) -> Any:
+    from matplotlib.collections import PolyCollection
+
+    return PolyCollection(shapes, **words)
 
 
 def _plane(points: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -178,7 +178,7 @@ def vote(graph: NeighborGraph, labels: ArrayLike, **options: Unpack[VoteOptions]
     return Vote(_core.vote(graph, labels, options))
 
 
-@documented("KnnOptions", "VoteOptions")
+@documented("NearestOptions", "VoteOptions")
 def classify(table: Any, queries: Any, labels: ArrayLike, **options: Unpack[ClassifyOptions]) -> Classification:
     """`knn` (or with `radius`, `radius`) and `vote` in one call, with the same bits: on a device lists do not leave it.
 
@@ -196,7 +196,7 @@ def average(graph: NeighborGraph, targets: Any, **options: Unpack[RegressOptions
     return _core.average(graph, _outputs(targets), options)
 
 
-@documented("KnnOptions", "RegressOptions")
+@documented("NearestOptions", "RegressOptions")
 def regress(table: Any, queries: Any, targets: Any, **options: Unpack[RegressionOptions]) -> Regression:
     """`knn` (or with `radius`, `radius`) and `average` in one call, with the same bits. Raises what these raise."""
     return Regression(_core.regress(table, queries, _outputs(targets), options))

@@ -11,6 +11,7 @@
 #include "reference/reference.hpp"
 #include "vicinal/dbscan.hpp"
 #include "vicinal/hdbscan.hpp"
+#include "vicinal/hdbscan_model.hpp"
 #include "vicinal/optics.hpp"
 #include "vicinal/spanning_tree.hpp"
 
@@ -31,6 +32,11 @@ SpanningTree minimum_spanning_tree(std::span<const double> keys, const SpanningT
 
 /// What `vicinal::hdbscan` must return for a spanning tree but for plan, statistics and times.
 Hdbscan hdbscan(const SpanningTree& tree, const HdbscanOptions& options);
+
+/// What `vicinal::predict` must return. `keys`: those of each query and each row of the table, [m * n], by the metric
+/// of the options, all finite; `distances`: what is reported for them. Core distances and condensed tree are those of
+/// `fitted`.
+HdbscanPrediction predict(const Hdbscan& fitted, std::span<const double> keys, std::span<const double> distances);
 
 /// What `vicinal::optics` must return but for plan, statistics and times. `keys` as above.
 Optics optics(std::span<const double> keys, const OpticsOptions& options);

@@ -223,4 +223,58 @@ Hdbscan hdbscan(const SpanningTree& tree, const HdbscanOptions& options) {
   return found;
 }
 
+HdbscanPrediction predict(const Hdbscan& fitted, std::span<const double> keys, std::span<const double> distances) {
+  const CondensedTree& tree = fitted.tree;
+  const HdbscanOptions& options = fitted.options;
+  const std::size_t n = tree.row_clusters.size();
+  const std::int64_t least = options.min_samples == 0 ? options.min_cluster_size : options.min_samples;
+  const auto rank = static_cast<std::size_t>(options.count_self ? least - 1 : least);
+  const auto most = [&](std::int64_t cluster) {  // the largest lambda of what leaves a cluster
+    double found = 0;
+    for (std::size_t row = 0; row < n; ++row) {
+      if (tree.row_clusters[row] == cluster) found = std::max(found, lambda(tree.row_distances[row]));
+    }
+    for (std::size_t c = 0; c < tree.parents.size(); ++c) {
+      if (tree.parents[c] == cluster) found = std::max(found, lambda(tree.births[c]));
+    }
+    return found;
+  };
+  HdbscanPrediction found;
+  for (std::size_t query = 0; query * n < keys.size(); ++query) {
+    std::vector<std::size_t> order;  // of clause 2
+    for (std::size_t row = 0; row < n; ++row) order.push_back(row);
+    std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
+      return std::pair(keys[query * n + x], x) < std::pair(keys[query * n + y], y);
+    });
+    const double core = distances[query * n + order[rank]];
+    std::vector<double> reaches;
+    for (const std::size_t row : order) {
+      reaches.push_back(std::max({core, fitted.core_distances[row], distances[query * n + row] / options.alpha}));
+    }
+    const auto first = std::min_element(reaches.begin(), reaches.end()) - reaches.begin();
+    const std::size_t by = order[static_cast<std::size_t>(first)];
+    const double reached = lambda(reaches[static_cast<std::size_t>(first)]);
+    std::int64_t cluster = tree.row_clusters[by];
+    if (lambda(tree.row_distances[by]) > reached) {
+      while (cluster != 0 && lambda(tree.births[static_cast<std::size_t>(cluster)]) >= reached) {
+        cluster = tree.parents[static_cast<std::size_t>(cluster)];
+      }
+    }
+    while (cluster >= 0 && tree.labels[static_cast<std::size_t>(cluster)] < 0) {
+      cluster = tree.parents[static_cast<std::size_t>(cluster)];
+    }
+    const double threshold = options.epsilon > 0 ? lambda(options.epsilon) : most(0);
+    if (cluster == 0 && reached < threshold) cluster = -1;
+    found.rows.push_back(static_cast<std::int64_t>(by));
+    found.labels.push_back(cluster < 0 ? -1 : tree.labels[static_cast<std::size_t>(cluster)]);
+    if (cluster < 0) {
+      found.probabilities.push_back(0);
+      continue;
+    }
+    const double last = most(cluster);
+    found.probabilities.push_back(std::isinf(reached) || last == 0 ? 1 : std::min(reached, last) / last);
+  }
+  return found;
+}
+
 }  // namespace vicinal::reference

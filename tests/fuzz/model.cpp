@@ -1,4 +1,4 @@
-// The model file: a saved index, a model of kmeans, of lle, of lof, and of classify or regress. The check sum that ends
+// The model file: a saved index, a model of hdbscan, of kmeans, of lle, of lof, and of classify or regress. The check sum that ends
 // the file is made right, so that what lies before it is looked at.
 #include <zlib.h>
 
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "target.hpp"
+#include "vicinal/hdbscan_model.hpp"
 #include "vicinal/kmeans_model.hpp"
 #include "vicinal/lle_model.hpp"
 #include "vicinal/lof.hpp"
@@ -20,6 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const fuzz::Input input(bytes.data(), size);
   fuzz::attempt([&] { (void)Index::load(fuzz::context(), input.path()); });
+  fuzz::attempt([&] { (void)HdbscanModel::load(fuzz::context(), input.path()); });
   fuzz::attempt([&] { (void)KMeansModel::load(fuzz::context(), input.path()); });
   fuzz::attempt([&] { (void)LleModel::load(fuzz::context(), input.path()); });
   fuzz::attempt([&] { (void)LofModel::load(fuzz::context(), input.path()); });

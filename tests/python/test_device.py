@@ -73,6 +73,26 @@ def test_knn(table, on_device):
     same(vc.Index(on_device(table)).knn(on_device(table[:7]), k=2).ids, vc.knn(table, table[:7], k=2, device="cpu").ids)
 
 
+def test_density_computes_on_the_host(on_device):
+    for call in (vc.minimum_spanning_tree, vc.hdbscan, vc.dbscan, vc.optics):
+        assert call(TABLE).plan.device == "cpu"
+        assert call(vc.Index(TABLE)).plan.device == "cpu"
+        with pytest.raises(vc.DeviceUnavailable, match="runs on the CPU only so far"):
+            call(TABLE, device="cuda")
+        with pytest.raises(vc.InvalidArgument, match="table: is in device memory; expected host memory"):
+            call(on_device(TABLE))
+    tree, order = vc.minimum_spanning_tree(TABLE, min_samples=5), vc.optics(TABLE)
+    assert vc.hdbscan(tree).clusters == vc.hdbscan(TABLE).clusters and vc.optics_xi(order).labels.shape == (200,)
+
+
+def test_lists_that_may_be_shorter_are_on_the_host(on_device):
+    expected = vc.knn(TABLE, k=4, max_radius=1.5, device="cpu")
+    graph = vc.knn(on_device(TABLE), k=4, max_radius=1.5)
+    assert graph.plan.device == "cuda:0" and type(graph) is vc.NeighborGraph
+    for name in ("ids", "distances", "offsets"):
+        same(getattr(graph, name), getattr(expected, name))
+
+
 @pytest.fixture(scope="module")
 def of_dlpack():
     return dlpack_arrays_on_device()

@@ -39,11 +39,13 @@ def test_words_are_those_of_the_library(struct):
         (lambda: vc.knn(TABLE, n_neighbors=3), r"knn\(\) got an unexpected keyword argument 'n_neighbors'"),
         (
             lambda: vc.knn(TABLE, xyzzy=3),
-            "'xyzzy'; there are device, device_memory_limit, exclude, filter, k, memory_limit",
+            "'xyzzy'; there are device, device_memory_limit, exclude, filter, k, max_radius, memory_limit",
         ),
         (lambda: vc.kmeans(TABLE, cluster=3), "did you mean 'clusters'"),
         (lambda: vc.Index(TABLE, tre=True), r"Index\(\) .*did you mean 'tree'"),
         (lambda: vc.doctor(thread=2), "did you mean 'threads'"),
+        (lambda: vc.dbscan(TABLE, epsilon=2), r"dbscan\(\) .*did you mean 'eps'"),
+        (lambda: vc.classify(TABLE, TABLE, [1] * 30, max_radius=2.0), r"classify\(\) got an unexpected keyword"),
     ],
 )
 def test_unknown_keyword(call, sentence):
@@ -70,6 +72,8 @@ def test_every_word():
         vc.lof(TABLE, k=3, duplicates=duplicates)
     for variant in typing.get_args(typing.get_type_hints(_options.LleOptions)["variant"]):
         vc.lle(TABLE, k=10, variant=variant)
+    for selection in typing.get_args(typing.get_type_hints(_options.HdbscanOptions)["selection"]):
+        vc.hdbscan(TABLE, selection=selection)
     for init in typing.get_args(typing.get_type_hints(_options.KMeansOptions)["init"]):
         vc.kmeans(TABLE, clusters=3, init=init)
 

@@ -113,6 +113,55 @@ def test_kmeans_of_a_sparse_table(rows, axes, metric):
     assert axes.collections[0].get_array().tolist() == model.labels.tolist()
 
 
+def test_dbscan(rows, axes):
+    found = vc.dbscan(rows, eps=1.2, min_samples=4)
+    assert found.plot(rows, axes) is axes
+    drawn = [len(part.get_offsets()) for part in axes.collections]
+    assert drawn == [found.noise, *found.sizes] and found.noise > 0
+    names = ["noise", *(f"cluster {cluster}" for cluster in range(min(found.clusters, 10)))]
+    assert texts(axes)[2] == names and texts(axes)[0].startswith("first principal axis (")
+    with pytest.raises(vc.InvalidArgument, match="table: 299 rows; expected the 300 that were clustered"):
+        found.plot(rows[1:], axes)
+
+
+def test_hdbscan(rows, axes):
+    found = vc.hdbscan(rows, min_cluster_size=10)
+    assert found.plot(axes=axes) is axes
+    assert texts(axes)[:2] == ("rows", "distance") and axes.get_yscale() == "log"
+    (bars,) = axes.containers
+    assert [bar.get_width() for bar in bars] == found.tree.sizes.tolist()
+    for bar, parent, birth in zip(bars, found.tree.parents.tolist(), found.tree.births.tolist()):
+        if parent >= 0:  # hangs from its birth, within its parent
+            assert bar.get_y() + bar.get_height() == pytest.approx(birth)
+            assert bars[parent].get_x() <= bar.get_x()
+            assert bar.get_x() + bar.get_width() <= bars[parent].get_x() + bars[parent].get_width()
+    axes.clear()
+    found.plot(rows, axes)
+    assert sum(len(part.get_offsets()) for part in axes.collections) == 300
+
+
+def test_hdbscan_of_equal_rows(axes):
+    vc.hdbscan(np.ones((12, 2))).plot(axes=axes)
+    assert axes.get_yscale() == "linear" and len(axes.containers[0]) == 1
+
+
+def test_optics(rows, axes):
+    order = vc.optics(rows)
+    found = vc.optics_xi(order)
+    assert order.plot(found, axes) is axes
+    named = (["noise"] if found.noise else []) + [f"cluster {cluster}" for cluster in range(min(found.clusters, 10))]
+    assert texts(axes) == ("rows in their order", "reachability", named)
+    assert len(axes.collections) == found.clusters + (found.noise > 0)
+    axes.clear()
+    order.plot(axes=axes)
+    (area,) = axes.collections
+    (outline,) = [path.vertices for path in area.get_paths()]
+    highest = order.reachability[np.isfinite(order.reachability)].max()
+    assert outline[:, 1].max() == highest and outline[:, 0].min() == 0 and outline[:, 0].max() == 300
+    expected = np.minimum(order.reachability[order.ordering], highest)
+    assert {(place, height) for place, height in enumerate(expected)} <= set(map(tuple, outline.tolist()))
+
+
 def test_lle(rows, axes):
     found = vc.lle(rows, k=8)
     found.plot(axes=axes)

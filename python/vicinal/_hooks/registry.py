@@ -229,9 +229,9 @@ _usable: list[Hook] | None = None  # once they have been checked
 
 def hooks() -> list[Hook]:
     """All hooks, scikit-learn's modules loaded."""
-    from vicinal._hooks import clusters, embedding, neighbors, workers
+    from vicinal._hooks import clusters, density, embedding, neighbors, workers
 
-    return [*neighbors.HOOKS, *clusters.HOOKS, *embedding.HOOKS, *workers.HOOKS]
+    return [*neighbors.HOOKS, *clusters.HOOKS, *density.HOOKS, *embedding.HOOKS, *workers.HOOKS]
 
 
 def _install() -> None:
@@ -346,7 +346,7 @@ _ESTIMATORS = {
         "RadiusNeighborsRegressor",
         "LocalOutlierFactor",
     ),
-    "sklearn.cluster": ("KMeans", "MiniBatchKMeans"),
+    "sklearn.cluster": ("KMeans", "MiniBatchKMeans", "DBSCAN", "HDBSCAN", "OPTICS"),
     "sklearn.manifold": ("LocallyLinearEmbedding",),
 }
 

@@ -27,11 +27,13 @@ if not sklearn.__version__.startswith(f"{MADE_FOR}."):
 
 from sklearn import cluster, manifold, neighbors
 
-from vicinal.sklearn._clusters import Centres, CentresOfTables, EdgesOfMatrices
+from vicinal.sklearn._clusters import Centres, CentresOfTables, Dense, EdgesOfMatrices
 from vicinal.sklearn._engine import engine
 from vicinal.sklearn._neighbors import ListsOfTables, Neighbors, NeighborsOfTables, ScoresOfTables
 
 __all__ = [
+    "DBSCAN",
+    "HDBSCAN",
     "KMeans",
     "KNeighborsClassifier",
     "KNeighborsRegressor",
@@ -40,6 +42,7 @@ __all__ = [
     "LocallyLinearEmbedding",
     "MiniBatchKMeans",
     "NearestNeighbors",
+    "OPTICS",
     "RadiusNeighborsClassifier",
     "RadiusNeighborsRegressor",
     "RadiusNeighborsTransformer",
@@ -89,6 +92,18 @@ class KMeans(CentresOfTables, cluster.KMeans): ...
 
 @engine
 class MiniBatchKMeans(Centres, cluster.MiniBatchKMeans): ...
+
+
+@engine
+class DBSCAN(Dense, cluster.DBSCAN): ...
+
+
+@engine
+class HDBSCAN(cluster.HDBSCAN): ...
+
+
+@engine
+class OPTICS(cluster.OPTICS): ...
 
 
 @engine

@@ -1,5 +1,5 @@
 """What estimators of clusters do otherwise than scikit-learn's: distances to centers in full, KMeans of tables on a
-device, and co-clusters of matrices by spectral_cocluster."""
+device, the fit of DBSCAN, and co-clusters of matrices by spectral_cocluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from vicinal._hooks.engine import common, table_of
 from vicinal.sklearn._engine import keywords
 from vicinal.sklearn._tables import Table, host, refuse
 
-__all__ = ["Centres", "CentresOfTables", "EdgesOfMatrices"]
+__all__ = ["Centres", "CentresOfTables", "Dense", "EdgesOfMatrices"]
 
 
 def _no_place(*_: Any) -> None:
@@ -129,6 +129,14 @@ def _seed(random_state: Any) -> int:
     if isinstance(random_state, Integral):
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+class Dense:
+    """DBSCAN, of which the hook is `fit` itself: it is looked up at each call."""
+
+    def fit(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        theirs: Any = super()
+        return theirs.fit(X, y, sample_weight)
 
 
 class EdgesOfMatrices:

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "core/entry.hpp"
 #include "core/infinity.hpp"
@@ -15,6 +16,7 @@
 #include "core/poll.hpp"
 #include "core/seconds.hpp"
 #include "ops/common/refuse.hpp"
+#include "ops/density/clustering.hpp"
 #include "ops/density/hierarchy.hpp"
 #include "ops/density/spanning_tree.hpp"
 #include "ops/nearest/search.hpp"
@@ -47,9 +49,9 @@ SpanningTreeOptions tree_options(const HdbscanOptions& options) {
           .method = options.method};
 }
 
-/// Beside the spanning tree: the condensed tree, and labels, probabilities, scores and exemplars.
+/// Beside the spanning tree: the condensed tree, labels, probabilities, scores, exemplars and core distances.
 std::uint64_t hierarchy_bytes(std::int64_t n, const HdbscanOptions& options) {
-  return ops::condense_bytes(n, options.min_cluster_size) + static_cast<std::uint64_t>(n) * 6 * sizeof(double);
+  return ops::condense_bytes(n, options.min_cluster_size) + static_cast<std::uint64_t>(n) * 7 * sizeof(double);
 }
 
 /// What follows from a condensed tree whose clusters are chosen.
@@ -85,16 +87,7 @@ class Summary {
 
   /// The largest lambda with which something leaves a cluster, and a cluster or one of its parts.
   void find_deaths() {
-    deaths_.assign(clusters(), 0);
-    for (std::size_t row = 0; row < rows(); ++row) {
-      poll_.step();
-      double& death = deaths_[cluster_of(row)];
-      death = std::max(death, lambda(row));
-    }
-    for (std::size_t cluster = 1; cluster < clusters(); ++cluster) {
-      double& death = deaths_[static_cast<std::size_t>(tree_.parents[cluster])];
-      death = std::max(death, ops::lambda_of(tree_.births[cluster]));
-    }
+    deaths_ = ops::deaths_of(poll_, tree_);
     deaths_within_ = deaths_;
     for (std::size_t cluster = clusters(); cluster-- > 1;) {
       double& death = deaths_within_[static_cast<std::size_t>(tree_.parents[cluster])];
@@ -179,15 +172,17 @@ class Summary {
   std::vector<std::size_t> chosen_;    // [labels] the cluster of each
 };
 
-Hdbscan clusters_of(const Context& ctx, const SpanningTree& tree, const HdbscanOptions& options) {
+Hdbscan clusters_of(const Context& ctx, const SpanningTree& tree, std::vector<double> core_distances,
+                    const HdbscanOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   Hdbscan found;
   found.options = options;
   found.plan = tree.plan;
   found.stats = tree.stats;
   found.tree_seconds = tree.tree_seconds;
+  found.core_distances = std::move(core_distances);
   found.tree = ops::condense(ctx, tree, options.min_cluster_size);
-  Summary(ctx, found).run(ops::choose_clusters(found.tree, options));
+  ops::summarize(ctx, found, ops::choose_clusters(found.tree, options));
   found.cluster_seconds = seconds_since(start);
   return found;
 }
@@ -198,10 +193,27 @@ ops::TreeUse use_of(std::int64_t n, const HdbscanOptions& options) {
 
 Hdbscan clusters_of_rows(const Context& ctx, const Index& index, const HdbscanOptions& options) {
   const ops::TreeUse use = use_of(index.rows(), options);
-  return clusters_of(ctx, ops::spanning_tree_of(ctx, index, tree_options(options), use), options);
+  SpanningTree tree = ops::spanning_tree_of(ctx, index, tree_options(options), use);
+  std::vector<double> core_distances = std::move(tree.core_distances);
+  return clusters_of(ctx, tree, std::move(core_distances), options);
+}
+
+/// With those of the tree where that has settled them.
+HdbscanOptions options_of_tree(HdbscanOptions options, const SpanningTreeOptions& made) {
+  options.min_samples = made.min_samples;
+  options.count_self = made.count_self;
+  options.alpha = made.alpha;
+  options.metric = made.metric;
+  options.p = made.p;
+  options.method = made.method;
+  return options;
 }
 
 }  // namespace
+
+void ops::summarize(const Context& ctx, Hdbscan& found, const std::vector<std::uint8_t>& chosen) {
+  Summary(ctx, found).run(chosen);
+}
 
 std::string_view name_of(ClusterSelection selection) noexcept {
   return core::name_in(kSelections, selection);
@@ -233,7 +245,7 @@ Hdbscan hdbscan(const Context& ctx, const SpanningTree& tree, const HdbscanOptio
   check_hdbscan(options);
   ops::check_tree(ctx, tree);
   core::require_memory(ctx, hierarchy_bytes(tree.rows, options), "hdbscan");
-  return clusters_of(ctx, tree, options);
+  return clusters_of(ctx, tree, tree.core_distances, options_of_tree(options, tree.options));
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

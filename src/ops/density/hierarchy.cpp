@@ -134,6 +134,20 @@ std::vector<std::int64_t> first_children(const CondensedTree& tree) {
   return children;
 }
 
+std::vector<double> deaths_of(core::Poll& poll, const CondensedTree& tree) {
+  std::vector<double> deaths(tree.parents.size(), 0);
+  for (std::size_t row = 0; row < tree.row_clusters.size(); ++row) {
+    poll.step();
+    double& death = deaths[static_cast<std::size_t>(tree.row_clusters[row])];
+    death = std::max(death, lambda_of(tree.row_distances[row]));
+  }
+  for (std::size_t cluster = 1; cluster < deaths.size(); ++cluster) {
+    double& death = deaths[static_cast<std::size_t>(tree.parents[cluster])];
+    death = std::max(death, lambda_of(tree.births[cluster]));
+  }
+  return deaths;
+}
+
 double lambda_of(double distance) noexcept {
   return distance > 0 ? 1 / distance : kInfinity;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/poll.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/hdbscan.hpp"
 
@@ -21,6 +22,9 @@ std::uint64_t condense_bytes(std::int64_t n, std::int64_t min_cluster_size);
 
 /// Of each cluster the first of its two parts, which have numbers in a row; -1 where it is not divided.
 std::vector<std::int64_t> first_children(const CondensedTree& tree);
+
+/// Of each cluster the largest lambda with which something leaves it.
+std::vector<double> deaths_of(core::Poll& poll, const CondensedTree& tree);
 
 /// Of each cluster 1 if it is chosen, else 0.
 std::vector<std::uint8_t> choose_clusters(const CondensedTree& tree, const HdbscanOptions& options);

@@ -21,6 +21,8 @@ inline constexpr FileKind kNeighborFile = {"model", "a model of vicinal classify
 
 inline constexpr FileKind kEmbeddingFile = {"model", "a model of vicinal lle", "vicinal-embedding", 1 << 24, true};
 
+inline constexpr FileKind kDensityFile = {"model", "a model of vicinal hdbscan", "vicinal-density", 1 << 24, true};
+
 inline constexpr FileKind kClusterFile = {"model", "a model of vicinal kmeans", "vicinal-clusters", 1 << 24, true};
 
 /// An array beyond those of an index; borrowed.

@@ -202,6 +202,16 @@ BAD = {
     "optics rows.npy --min-samples 2 --eps 1": "--eps: is of --clusters dbscan",
     "optics rows.npy --min-samples 2 --max-eps 1 --clusters dbscan --eps 2": "eps: is above max_eps",
     "optics rows.npy --min-samples 2 --metric inner_product": "inner_product",
+    "hdbscan rows.npy --min-cluster-size 0": "min_cluster_size: is 0",
+    "hdbscan rows.npy --epsilon nan": "epsilon",
+    "hdbscan rows.npy --min-samples 5": "min_samples: is 5",
+    "hdbscan rows.npy --scan 1..3": "min_cluster_size: is 1",
+    "hdbscan rows.npy --scan 3": "--scan: '3' is not of the form",
+    "hdbscan rows.npy --scan 2..3 -o o.npz": "--scan: prints a table",
+    "hdbscan rows.npy --model rows.npy": "rows.npy",
+    "hdbscan rows.npy --model rows.npy --min-cluster-size 3": "--min-cluster-size: cannot be combined with --model",
+    "hdbscan rows.npy --model rows.npy --scale standard": "--scale: cannot be combined with --model",
+    "optics rows.npy --min-samples 0": "min_samples: is 0",
     "knn rows.npy -k 2 --max-radius -1": "max_radius: is negative",
     "knn rows.npy -k 2 --max-radius 1 --rows 0:2 -o o.part": "--max-radius: parts have lists of k",
     "spanning-tree rows.npy --min-samples 5": "min_samples: is 5, must be from 1 to 4",
@@ -219,6 +229,40 @@ def test_bad_input(vicinal, tmp_path, arguments):
     assert done.returncode in (2, 3) and BAD[arguments] in done.stderr, done.stderr
     assert done.stderr.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_models(ok, ok_json, tmp_path):
+    """A model prepares rows as its own were prepared, and finds columns by their names."""
+    rows = data_sets()["blobs"]
+    lines = ["x,y,z,kind"] + [f"{x},{y},{z},{i % 3}" for i, (x, y, z) in enumerate(rows)]
+    (tmp_path / "train.csv").write_text("\n".join(lines[:301]) + "\n")
+    (tmp_path / "all.csv").write_text("\n".join(lines) + "\n")
+    told = ok_json("hdbscan", "train.csv", "--drop", "kind", "--scale", "standard", "--min-cluster-size", 8,
+                   "--save-model", "m.vhd", "-o", "o.npz")  # fmt: skip
+    placed = ok_json("hdbscan", "all.csv", "--model", "m.vhd", "-o", "p.csv")
+    assert told["model"] == placed["model"] == "m.vhd" and placed["rows"] == 360
+    found = read_csv(tmp_path / "p.csv")
+    assert list(found[0]) == ["row", "label", "probability"]
+    assert [int(line["label"]) for line in found[:300]] == np.load(tmp_path / "o.npz")["labels"].tolist()
+    assert sum(placed["sizes"]) + placed["noise"] == 360 and placed["clusters"] == told["clusters"]
+    info = ok_json("info", "m.vhd")
+    assert info["model"]["kind"] == "hdbscan" and info["model"]["clusters"] == told["clusters"]
+    ok("hdbscan", "all.csv", "--model", "m.vhd", "-o", "p.npy")
+    assert np.load(tmp_path / "p.npy").tolist() == [int(line["label"]) for line in found]
+
+
+def test_scan(ok, ok_json, tmp_path):
+    np.save(tmp_path / "rows.npy", data_sets()["blobs"])
+    np.save(tmp_path / "labels.npy", np.arange(360) % 3)
+    scanned = ok_json("hdbscan", "rows.npy", "--scan", "5..9", "--labels", "labels.npy")
+    assert scanned["min_samples"] == 5 and [point["min_cluster_size"] for point in scanned["scan"]] == [5, 6, 7, 8, 9]
+    for point in scanned["scan"]:
+        alone = ok_json("hdbscan", "rows.npy", "--min-cluster-size", point["min_cluster_size"], "--min-samples", 5,
+                        "--labels", "labels.npy")  # fmt: skip
+        assert (point["clusters"], point["noise"]) == (alone["clusters"], alone["noise"])
+        assert point["largest"] == max(alone["sizes"]) and point["adjusted_rand"] == alone["scores"]["adjusted_rand"]
+    text = ok("hdbscan", "rows.npy", "--scan", "5..6", "--min-samples", 3)
+    assert text.split("\n")[0].split() == ["smallest", "clusters", "noise", "largest", "persistence"]
 
 
 def test_explain_and_reports(ok, ok_json, tmp_path):

@@ -97,6 +97,7 @@ struct Inputs {
   std::vector<double> gaps = with_gaps(small);
   Imputer imputer = Imputer::fit(ctx, tiny);
   NeighborGraph graph = knn(ctx, table, {.k = 8});
+  Hdbscan fitted_hdbscan = hdbscan(ctx, index, {.min_cluster_size = 4});
   Lof fitted_lof = lof(ctx, index, {.k = 8, .novelty = true});
   SpanningTree tree = minimum_spanning_tree(ctx, table, {.min_samples = 3});
   Optics order = optics(ctx, table, {.min_samples = 4});
@@ -125,6 +126,7 @@ struct Inputs {
     lle_model().save(ctx, folder / "lle");
     neighbor_model().save(ctx, folder / "neighbor");
     kmeans_model().save(ctx, folder / "kmeans");
+    hdbscan_model().save(ctx, folder / "hdbscan");
   }
   ~Inputs() { std::filesystem::remove_all(folder); }
   Inputs(const Inputs&) = delete;
@@ -132,6 +134,7 @@ struct Inputs {
 
   [[nodiscard]] PartOptions place() const { return {.first_id = 10, .first_query = 3}; }
   [[nodiscard]] std::vector<PartSource> sources(const char* name) const { return {open_part(ctx, folder / name)}; }
+  [[nodiscard]] HdbscanModel hdbscan_model() const { return {index, fitted_hdbscan, "", scaled_table}; }
   [[nodiscard]] LofModel lof_model() const { return {index, fitted_lof, "", scaled_table}; }
   [[nodiscard]] LleModel lle_model() const { return {index, fitted_lle, "", scaled_table}; }
   [[nodiscard]] KMeansModel kmeans_model() const { return {fitted_kmeans, "", scaled_table}; }
@@ -269,6 +272,11 @@ void add_density(Bits& bits, const Hdbscan& found) {
   bits.add(found.persistences);
   bits.add(found.tree.stabilities);
 }
+void add_places(Bits& bits, const HdbscanPrediction& found) {
+  bits.add(found.labels);
+  bits.add(found.probabilities);
+  bits.add(found.rows);
+}
 void add_order(Bits& bits, const Optics& found) {
   bits.add(found.ordering);
   bits.add(found.reachability);
@@ -336,6 +344,11 @@ const std::vector<Call> kCases = {
   {"hdbscan", [](Bits& b, const Context& c, const Inputs& in) { add_density(b, hdbscan(c, in.tiny, {.min_cluster_size = 4, .metric = Metric::manhattan})); }},
   {"hdbscan", [](Bits& b, const Context& c, const Inputs& in) { add_density(b, hdbscan(c, in.index, {.min_cluster_size = 4})); }},
   {"hdbscan", [](Bits& b, const Context& c, const Inputs& in) { add_density(b, hdbscan(c, in.tree, {.min_cluster_size = 3})); }},
+  {"predict", [](Bits& b, const Context& c, const Inputs& in) { add_places(b, predict(c, in.index, in.hdbscan_model().fitted, in.queries)); }},
+  {"predict", [](Bits& b, const Context& c, const Inputs& in) { add_places(b, predict(c, in.hdbscan_model(), in.queries)); }},
+  {"predict", [](Bits& b, const Context& c, const Inputs& in) { add_places(b, predict(c, in.hdbscan_model(), in.asked())); }},
+  {"HdbscanModel::save", [](Bits& b, const Context& c, const Inputs& in) { in.hdbscan_model().save(c, in.folder / "out"); b.add_file(in.folder / "out"); }},
+  {"HdbscanModel::load", [](Bits& b, const Context& c, const Inputs& in) { add_density(b, HdbscanModel::load(c, in.folder / "hdbscan").fitted); }},
   {"plan_hdbscan", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_hdbscan(c, in.table)); }},
   {"optics", [](Bits& b, const Context& c, const Inputs& in) { add_order(b, optics(c, in.tiny, {.metric = Metric::manhattan})); }},
   {"optics", [](Bits& b, const Context& c, const Inputs& in) { add_order(b, optics(c, in.index, {.min_samples = 4})); }},

@@ -54,17 +54,10 @@ void check_clusters(const PairTable& data, DbscanOptions options, const std::str
 
 // Distances of the table that are worth a try, and one just below each.
 std::vector<double> telling_eps(const PairTable& data) {
-  std::vector<double> distances;
-  const auto n = static_cast<std::size_t>(data.table.view().rows());
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      distances.push_back(reference::distance_of(data.metric, data.p, data.keys[i * n + j]));
-    }
-  }
-  std::sort(distances.begin(), distances.end());
+  const std::vector<double> distances = pair_distances(data);
   std::vector<double> eps;
   for (const double share : {0.0, 0.002, 0.01, 0.03, 0.1, 0.3, 1.0}) {
-    const double distance = distances[static_cast<std::size_t>(share * static_cast<double>(distances.size() - 1))];
+    const double distance = at_share(distances, share);
     for (const double radius : {std::nextafter(distance, -1e308), distance}) {
       if (radius > 0 || data.metric == Metric::inner_product) eps.push_back(radius);
     }
@@ -85,46 +78,34 @@ std::vector<double> some_weights(std::int64_t n, bool negative) {
 class DbscanOfFamily : public ::testing::TestWithParam<Family> {};
 
 TEST_P(DbscanOfFamily, EqualsTheReference) {
-  std::uint64_t turn = static_cast<std::uint64_t>(GetParam());
-  for (const auto& [metric, p] : kAllMetrics) {
-    const Shape shape = {metric == Metric::minkowski ? 50 : 130, turn % 3 == 0 ? 2 : 5, 1};
-    const DType dtype = kAllDTypes[turn % 5];
-    const auto layout = static_cast<Layout>(turn % static_cast<std::uint64_t>(Layout::blocks));
-    const PairTable data(make_rows(GetParam(), shape, 3).table, shape.d, metric, p, dtype, layout);
-    ++turn;
-    if (data.overflows()) continue;
-    const std::vector<double> positive = some_weights(shape.n, false);
-    const std::vector<double> mixed = some_weights(shape.n, true);
+  check_each_metric(GetParam(), 130, [](const PairTable& data, const std::string& what, std::uint64_t turn) {
+    const std::vector<double> positive = some_weights(data.table.view().rows(), false);
+    const std::vector<double> mixed = some_weights(data.table.view().rows(), true);
     for (const double eps : telling_eps(data)) {
       if (is_left_out(++turn)) continue;
       DbscanOptions options{.eps = eps, .min_samples = std::int64_t{1} + static_cast<std::int64_t>(turn % 4) * 3};
       if (turn % 3 == 1) options.weights = positive;
       if (turn % 6 == 2) options.weights = mixed;
-      check_clusters(data, options, std::string(name_of(GetParam())) + " " + std::string(name_of(dtype)), turn,
-                     turn % 5 == 0);
+      check_clusters(data, options, what, turn, turn % 5 == 0);
       if (HasFailure()) return;
     }
-  }
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DbscanOfFamily, ::testing::ValuesIn(all_families()),
                          [](const auto& of) { return std::string(name_of(of.param)); });
 
 TEST(Dbscan, Sizes) {
-  std::uint64_t turn = 0;
-  for (const auto& [n, d] : {std::pair<std::int64_t, std::int64_t>{2, 1}, {3, 2}, {9, 1}, {65, 17}, {300, 2}}) {
-    for (const Family family : {Family::gaussian, Family::integer_ties, Family::duplicates, Family::constant}) {
-      const PairTable data(make_rows(family, {n, d, 1}, ++turn).table, d);
-      for (const std::int64_t min_samples : {std::int64_t{1}, std::int64_t{2}, std::int64_t{7}, n, n + 1}) {
-        for (const double eps : telling_eps(data)) {
-          check_clusters(data, {.eps = eps, .min_samples = min_samples},
-                         std::string(name_of(family)) + std::to_string(n), turn, turn % 9 == 0);
-          ++turn;
-          if (HasFailure()) return;
-        }
+  check_each_size([](const PairTable& data, const std::string& what, std::uint64_t turn) {
+    const std::int64_t n = data.table.view().rows();
+    for (const std::int64_t min_samples : {std::int64_t{1}, std::int64_t{2}, std::int64_t{7}, n, n + 1}) {
+      for (const double eps : telling_eps(data)) {
+        check_clusters(data, {.eps = eps, .min_samples = min_samples}, what, turn, turn % 9 == 0);
+        ++turn;
+        if (HasFailure()) return;
       }
     }
-  }
+  });
 }
 
 TEST(Dbscan, ClustersThatMeetInBorderRows) {
@@ -220,22 +201,13 @@ TEST(Dbscan, MemoryDoesNotDependOnEps) {
   EXPECT_EQ(dbscan(enough, table, {.eps = 1e6}).clusters, 1);
 }
 
-// On one thread, so that a task always follows the report that cancels.
 TEST(Dbscan, StopsWhenItIsCancelled) {
-  const std::vector<double> rows = make_rows(Family::gaussian, {3000, 3, 1}, 1).table;
-  const TableView table(rows.data(), 3000, 3);
   for (const auto& [stage, method] : {std::pair{"core rows", Method::kdtree},
                                       {"clusters", Method::kdtree},
                                       {"border rows", Method::kdtree},
                                       {"search", Method::direct}}) {
-    CancelToken token;
-    const Context ctx = Context::cpu({.threads = 1,
-                                      .progress =
-                                          [&, name = std::string(stage)](std::string_view now, double) {
-                                            if (now == name) token.cancel();
-                                          },
-                                      .cancel = token});
-    refused([&] { dbscan(ctx, table, {.eps = 0.2, .method = method}); }, ErrorCode::cancelled, "");
+    const DbscanOptions options{.eps = 0.2, .method = method};
+    expect_stops(stage, [&](const Context& ctx, const TableView& table) { dbscan(ctx, table, options); });
   }
 }
 

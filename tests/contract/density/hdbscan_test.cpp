@@ -176,6 +176,33 @@ TEST(Hdbscan, RefusesWhatItCannotDo) {
   expect({.min_cluster_size = 2, .alpha = 0}, "alpha: must be above 0 and finite");
 }
 
+TEST(Hdbscan, RefusesValuesThatHaveNoDistance) {
+  std::vector<double> rows = make_rows(Family::gaussian, {40, 3, 1}, 1).table;
+  const TableView table(rows.data(), 40, 3);
+  for (const double value : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    rows[7 * 3 + 1] = value;
+    refused([&] { hdbscan(on(2), table, {}); }, ErrorCode::bad_data, "row 7, column 1");
+  }
+  rows[7 * 3 + 1] = 1e200;
+  refused([&] { hdbscan(on(2), table, {}); }, ErrorCode::bad_data, "overflows float64");
+}
+
+// Reading clusters from a tree polls, too.
+TEST(Hdbscan, StopsWhenItIsCancelled) {
+  SpanningTree chain;
+  chain.rows = 70000;
+  for (std::int64_t row = 1; row < chain.rows; ++row) {
+    chain.a.push_back(row - 1);
+    chain.b.push_back(row);
+    chain.lengths.push_back(static_cast<double>(row));
+  }
+  CancelToken token;
+  const Context ctx = Context::cpu({.threads = 1, .cancel = token});
+  EXPECT_EQ(hdbscan(ctx, chain).clusters, 0);
+  token.cancel();
+  refused([&] { hdbscan(ctx, chain); }, ErrorCode::cancelled, "");
+}
+
 TEST(Hdbscan, RefusesWhatIsNoSpanningTree) {
   const auto expect = [](const SpanningTree& tree, const std::string& sentence) {
     refused([&] { hdbscan(on(1), tree, {}); }, ErrorCode::invalid_argument, sentence);

@@ -52,7 +52,7 @@ void check_clusters(const Optics& order, const std::string& what) {
   std::vector<double> reached = order.reachability;
   std::sort(reached.begin(), reached.end());
   for (const double share : {0.0, 0.3, 0.7, 0.95}) {
-    const double eps = reached[static_cast<std::size_t>(share * static_cast<double>(reached.size() - 1))];
+    const double eps = at_share(reached, share);
     if (!(eps <= order.options.max_eps)) continue;
     for (const double at : {eps, std::nextafter(eps, 0)}) {
       expect_same_clusters(optics_dbscan(on(1), order, at), reference::optics_dbscan(order, at), what);
@@ -84,17 +84,10 @@ void check_order(const PairTable& data, OpticsOptions options, const std::string
 
 // No limit, and distances of the table that leave some rows, most rows or hardly any without neighbors.
 std::vector<double> telling_limits(const PairTable& data) {
-  std::vector<double> distances;
-  const auto n = static_cast<std::size_t>(data.table.view().rows());
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      distances.push_back(reference::distance_of(data.metric, data.p, data.keys[i * n + j]));
-    }
-  }
-  std::sort(distances.begin(), distances.end());
+  const std::vector<double> distances = pair_distances(data);
   std::vector<double> limits = {kNoLimit};
   for (const double share : {0.005, 0.05, 0.5}) {
-    const double limit = distances[static_cast<std::size_t>(share * static_cast<double>(distances.size() - 1))];
+    const double limit = at_share(distances, share);
     if (limit > 0) limits.push_back(limit);
   }
   return limits;
@@ -103,42 +96,31 @@ std::vector<double> telling_limits(const PairTable& data) {
 class OpticsOfFamily : public ::testing::TestWithParam<Family> {};
 
 TEST_P(OpticsOfFamily, EqualsTheReference) {
-  std::uint64_t turn = static_cast<std::uint64_t>(GetParam());
-  for (const auto& [metric, p] : kAllMetrics) {
-    if (metric == Metric::inner_product) continue;
-    const Shape shape = {metric == Metric::minkowski ? 50 : 130, turn % 3 == 0 ? 2 : 5, 1};
-    const DType dtype = kAllDTypes[turn % 5];
-    const auto layout = static_cast<Layout>(turn % static_cast<std::uint64_t>(Layout::blocks));
-    const PairTable data(make_rows(GetParam(), shape, 3).table, shape.d, metric, p, dtype, layout);
-    ++turn;
-    if (data.overflows()) continue;
+  check_each_metric(GetParam(), 130, [](const PairTable& data, const std::string& what, std::uint64_t turn) {
+    if (data.metric == Metric::inner_product) return;
     for (const double limit : telling_limits(data)) {
       if (is_left_out(++turn)) continue;
       check_order(data, {.min_samples = std::int64_t{2} + static_cast<std::int64_t>(turn % 4) * 5, .max_eps = limit},
-                  std::string(name_of(GetParam())) + " " + std::string(name_of(dtype)), turn);
+                  what, turn);
       if (HasFailure()) return;
     }
-  }
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OpticsOfFamily, ::testing::ValuesIn(all_families()),
                          [](const auto& of) { return std::string(name_of(of.param)); });
 
 TEST(Optics, Sizes) {
-  std::uint64_t turn = 0;
-  for (const auto& [n, d] : {std::pair<std::int64_t, std::int64_t>{2, 1}, {3, 2}, {9, 1}, {65, 17}, {300, 2}}) {
-    for (const Family family : {Family::gaussian, Family::integer_ties, Family::duplicates, Family::constant}) {
-      const PairTable data(make_rows(family, {n, d, 1}, ++turn).table, d);
-      for (const std::int64_t min_samples : {std::int64_t{2}, std::int64_t{7}, n}) {
-        if (min_samples > n) continue;
-        for (const double limit : telling_limits(data)) {
-          check_order(data, {.min_samples = min_samples, .max_eps = limit},
-                      std::string(name_of(family)) + std::to_string(n), ++turn);
-          if (HasFailure()) return;
-        }
+  check_each_size([](const PairTable& data, const std::string& what, std::uint64_t turn) {
+    const std::int64_t n = data.table.view().rows();
+    for (const std::int64_t min_samples : {std::int64_t{2}, std::int64_t{7}, n}) {
+      if (min_samples > n) continue;
+      for (const double limit : telling_limits(data)) {
+        check_order(data, {.min_samples = min_samples, .max_eps = limit}, what, ++turn);
+        if (HasFailure()) return;
       }
     }
-  }
+  });
 }
 
 // Lists know no row of the next cluster, and a row that reaches it may have been placed long before.
@@ -239,18 +221,10 @@ TEST(Optics, SaysHowMuchMemoryItNeeds) {
 }
 
 TEST(Optics, StopsWhenItIsCancelled) {
-  const std::vector<double> rows = make_rows(Family::gaussian, {3000, 3, 1}, 1).table;
-  const TableView table(rows.data(), 3000, 3);
   for (const auto& [stage, method] :
        {std::pair{"search", Method::direct}, {"order", Method::direct}, {"order", Method::kdtree}}) {
-    CancelToken token;
-    const Context ctx = Context::cpu({.threads = 1,
-                                      .progress =
-                                          [&, name = std::string(stage)](std::string_view now, double) {
-                                            if (now == name) token.cancel();
-                                          },
-                                      .cancel = token});
-    refused([&] { optics(ctx, table, {.method = method}); }, ErrorCode::cancelled, "");
+    const OpticsOptions options{.method = method};
+    expect_stops(stage, [&](const Context& ctx, const TableView& table) { optics(ctx, table, options); });
   }
 }
 

@@ -74,18 +74,7 @@ void check_every_reach(const PairTable& data, const std::string& what, std::uint
 class SpanningTreeOfFamily : public ::testing::TestWithParam<Family> {};
 
 TEST_P(SpanningTreeOfFamily, EqualsTheReference) {
-  const auto family = static_cast<std::uint64_t>(GetParam());
-  std::uint64_t turn = family;
-  for (const auto& [metric, p] : kAllMetrics) {
-    const Shape shape = {metric == Metric::minkowski ? 60 : 150, turn % 3 == 0 ? 2 : 5, 1};
-    const DType dtype = kAllDTypes[turn % 5];
-    const auto layout = static_cast<Layout>(turn % static_cast<std::uint64_t>(Layout::blocks));
-    const PairTable data(make_rows(GetParam(), shape, 3).table, shape.d, metric, p, dtype, layout);
-    ++turn;
-    if (data.overflows()) continue;
-    check_every_reach(data, std::string(name_of(GetParam())) + " " + std::string(name_of(dtype)), turn);
-    if (HasFailure()) return;
-  }
+  check_each_metric(GetParam(), 150, check_every_reach);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SpanningTreeOfFamily, ::testing::ValuesIn(all_families()),
@@ -296,17 +285,9 @@ TEST(SpanningTree, SaysHowMuchMemoryItNeeds) {
 }
 
 TEST(SpanningTree, StopsWhenItIsCancelled) {
-  const std::vector<double> rows = make_rows(Family::gaussian, {3000, 3, 1}, 1).table;
-  const TableView table(rows.data(), 3000, 3);
   for (const char* const stage : {"search", "tree"}) {
-    CancelToken token;
-    const Context ctx = Context::cpu({.threads = 2,
-                                      .progress =
-                                          [&](std::string_view now, double) {
-                                            if (now == stage) token.cancel();
-                                          },
-                                      .cancel = token});
-    refused([&] { minimum_spanning_tree(ctx, table); }, ErrorCode::cancelled, "");
+    expect_stops(stage, [](const Context& ctx, const TableView& table) { minimum_spanning_tree(ctx, table); });
+    expect_stops(stage, [](const Context& ctx, const TableView& table) { hdbscan(ctx, table); });
   }
 }
 

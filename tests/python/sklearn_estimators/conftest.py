@@ -23,6 +23,8 @@ sys.path.append(str(pathlib.Path(__file__).parents[1]))  # device_arrays
 
 EPS = np.finfo(np.float64).eps
 NAMES = [
+    "DBSCAN",
+    "HDBSCAN",
     "KMeans",
     "KNeighborsClassifier",
     "KNeighborsRegressor",
@@ -31,6 +33,7 @@ NAMES = [
     "LocallyLinearEmbedding",
     "MiniBatchKMeans",
     "NearestNeighbors",
+    "OPTICS",
     "RadiusNeighborsClassifier",
     "RadiusNeighborsRegressor",
     "RadiusNeighborsTransformer",

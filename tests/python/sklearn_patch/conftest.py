@@ -93,6 +93,10 @@ def models():
         "kmeans": cluster.KMeans(3, random_state=0),
         "minibatch": cluster.MiniBatchKMeans(3, random_state=0),
         "bisecting": cluster.BisectingKMeans(3, random_state=0),
+        "dbscan": cluster.DBSCAN(1.0),
+        "hdbscan": cluster.HDBSCAN(copy=True),
+        "hdbscan brute": cluster.HDBSCAN(algorithm="brute", copy=True),
+        "optics": cluster.OPTICS(),
         "elkan": cluster.BisectingKMeans(3, random_state=0, algorithm="elkan"),
     }
 
@@ -101,4 +105,6 @@ def used(model):
     for method in ("predict", "transform"):
         if hasattr(model, method):
             return getattr(model, method)(TABLE[:20])
+    if not hasattr(model, "kneighbors"):
+        return model.labels_
     return model.kneighbors(TABLE[:20], return_distance=False)

@@ -41,27 +41,29 @@ GROUPS = {
     "k_means": Group(("cluster/tests/test_k_means.py",), {"passed": 282}),
     "locally_linear": Group(("manifold/tests/test_locally_linear.py",), {"passed": 24}),
     "reduction": Group(("metrics/tests/test_pairwise_distances_reduction.py",), {"passed": 131}),
+    "density": Group(
+        ("cluster/tests/test_dbscan.py", "cluster/tests/test_hdbscan.py", "cluster/tests/test_optics.py"),
+        {"passed": 299},
+    ),
     "bicluster": Group(("cluster/tests/test_bicluster.py",), {"passed": 21}),
     "common": Group(
         ("tests/test_common.py",),
         # With pandas and polars, which twelve of them ask for.
-        {"passed": 877, "skipped": 37, "xfailed": 17, "xpassed": 2},
+        {"passed": 1027, "skipped": 42, "xfailed": 17, "xpassed": 2},
         "NearestNeighbors or KNeighbors or RadiusNeighbors or LocalOutlierFactor or LocallyLinear or KMeans or "
-        "SpectralCoclustering or NearestCentroid",
+        "SpectralCoclustering or NearestCentroid or DBSCAN or OPTICS",
     ),
 }
 #: Without the estimator checks: vicinal answers at least so many calls.
 LEAST_ANSWERS = 11_000
 
 CONSUMERS = (
-    # 869 tests
-    *(f"cluster/tests/test_{name}.py" for name in ("dbscan", "optics", "hdbscan", "mean_shift", "birch")),
+    *(f"cluster/tests/test_{name}.py" for name in ("mean_shift", "birch")),
     *(f"cluster/tests/test_{name}.py" for name in ("affinity_propagation", "bisect_k_means", "spectral")),
     "impute/tests/test_knn.py",
     "feature_selection/tests/test_mutual_info.py",
     "semi_supervised",
     "preprocessing/tests/test_discretization.py",
-    # 1,624 tests
     "metrics/tests/test_pairwise.py",
     *(f"manifold/tests/test_{name}.py" for name in ("isomap", "t_sne", "spectral_embedding")),
     "metrics/cluster",
@@ -72,7 +74,7 @@ CONSUMERS = (
 
 #: Of the sources of tests.
 SERVED = re.compile(
-    r"Neighbors|KMeans|LocallyLinear|LocalOutlier|KDTree|BallTree|NearestCentroid|pairwise_distances_argmin"
+    r"Neighbors|KMeans|DBSCAN|OPTICS|LocallyLinear|LocalOutlier|KDTree|BallTree|NearestCentroid|pairwise_distances_argmin"
 )
 
 

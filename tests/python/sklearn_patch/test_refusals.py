@@ -2,6 +2,7 @@
 
 import logging
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ import vicinal as vc
 
 
 def wrong_uses():
-    from sklearn.cluster import KMeans
+    from scipy.sparse import csr_array
+    from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, KMeans, compute_optics_graph, dbscan
     from sklearn.manifold import locally_linear_embedding
     from sklearn.neighbors import BallTree, KDTree, NearestNeighbors
 
@@ -40,6 +42,29 @@ def wrong_uses():
     yield lambda: locally_linear_embedding(TABLE, n_neighbors=5, n_components=4)
     yield lambda: locally_linear_embedding(np.ones((10, 2)), n_neighbors=3, n_components=1, reg=0)
     yield lambda: KMeans(3).fit(holes)
+    for cls in (DBSCAN, OPTICS):
+        yield lambda cls=cls: cls().fit(holes)
+        yield lambda cls=cls: cls(algorithm="kd_tree", metric="cosine").fit(TABLE)
+        yield lambda cls=cls: cls(metric="nothing").fit(TABLE)
+    thin = csr_array(np.round(TABLE))
+    for cls in (DBSCAN, OPTICS, partial(HDBSCAN, copy=True)):
+        yield lambda cls=cls: cls(metric="chebyshev").fit(thin)
+        yield lambda cls=cls: cls(metric="sqeuclidean").fit(thin)
+    yield lambda: OPTICS().fit(thin)
+    yield lambda: DBSCAN(eps=0).fit(TABLE)
+    yield lambda: DBSCAN(min_samples=0).fit(TABLE)
+    yield lambda: DBSCAN().fit(TABLE, sample_weight=[1, 2])
+    yield lambda: DBSCAN().fit(TABLE[0])
+    yield lambda: dbscan(TABLE, eps=-1)
+    yield lambda: HDBSCAN(min_samples=121, copy=True).fit(TABLE)
+    yield lambda: HDBSCAN(min_cluster_size=1, copy=True).fit(TABLE)
+    yield lambda: HDBSCAN(algorithm="kd_tree", metric="cosine", copy=True).fit(TABLE)
+    yield lambda: HDBSCAN(copy=True).fit(TABLE[:1])
+    yield lambda: OPTICS(min_samples=121).fit(TABLE)
+    yield lambda: OPTICS(min_samples=1).fit(TABLE)
+    yield lambda: OPTICS(max_eps=1.0, eps=2.0, cluster_method="dbscan").fit(TABLE)
+    yield lambda: compute_optics_graph(TABLE, min_samples="5", max_eps=1, metric="l2", p=2, metric_params=None,
+                                       algorithm="auto", leaf_size=30, n_jobs=None)  # fmt: skip
     yield lambda: KMeans(3).fit(TABLE).predict(TABLE[:, :2])
 
 
