@@ -1,6 +1,6 @@
 # vicinal_compile_together(TARGET HEADER...): what most sources of a target would all parse and instantiate is compiled
-# once. Headers of others are parsed once a target, which saves a third of the compiler's time. Where the library or the
-# command forgets to include one of them, clang-tidy finds it, which reads each source without (`./dev lint`).
+# once. Headers of others are parsed once a target, which saves a third of the compiler's time. Where a source
+# forgets to include one of them, tests/manners/test_standard_headers.py finds it.
 # CMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without. Where VICINAL_UNITY is on, sources without options of their own
 # are compiled sixteen at a time. A name in an anonymous namespace must then be the only one of its namespace
 # (tests/manners/test_names.py).

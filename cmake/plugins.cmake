@@ -8,10 +8,13 @@ endif()
 set(VICINAL_CUDA ${VICINAL_PLUGINS_BY_DEFAULT} CACHE STRING "Build the CUDA plug-in: AUTO, ON or OFF")
 set(VICINAL_GEO ${VICINAL_PLUGINS_BY_DEFAULT} CACHE STRING "Build the plug-in for files of polygons: AUTO, ON or OFF")
 set_property(CACHE VICINAL_CUDA VICINAL_GEO PROPERTY STRINGS AUTO ON OFF)
+set(VICINAL_CUDA_ARCHITECTURES "" CACHE STRING "Architectures the CUDA plug-in is compiled for; empty: those of packages")
+set(VICINAL_CUDA_COMPILED ${VICINAL_CUDA_ARCHITECTURES} CACHE INTERNAL "Architectures that the CUDA plug-in holds")
 # Machine code for each major generation, which its minor ones run (8.6 and 8.9 that of 8.0); for newer ones, code that
 # their drivers compile.
-set(VICINAL_CUDA_ARCHITECTURES 75-real 80-real 90a-real 100-real 120 CACHE STRING
-  "Architectures the CUDA plug-in is compiled for")
+if(NOT VICINAL_CUDA_ARCHITECTURES)
+  set(VICINAL_CUDA_COMPILED 75-real 80-real 90a-real 100-real 120 CACHE INTERNAL "")
+endif()
 
 set(VICINAL_BUILD_CUDA OFF)
 if(VICINAL_CUDA)
@@ -20,14 +23,14 @@ if(VICINAL_CUDA)
   endif()
   if(CMAKE_CUDA_COMPILER OR DEFINED ENV{CUDACXX})
     # What the compiler is tried with must be something that it knows.
-    set(CMAKE_CUDA_ARCHITECTURES ${VICINAL_CUDA_ARCHITECTURES})
+    set(CMAKE_CUDA_ARCHITECTURES ${VICINAL_CUDA_COMPILED})
     enable_language(CUDA)
     # CMake 3.25 has not heard of nvcc's C++20.
     if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
     endif()
-    list(JOIN VICINAL_CUDA_ARCHITECTURES ", " VICINAL_CUDA_NAMES)
+    list(JOIN VICINAL_CUDA_COMPILED ", " VICINAL_CUDA_NAMES)
     set(VICINAL_BUILD_CUDA ON)
   elseif(NOT VICINAL_CUDA STREQUAL "AUTO")
     message(FATAL_ERROR "VICINAL_CUDA is ON, but there is no CUDA compiler: nvcc is neither on the PATH nor in "

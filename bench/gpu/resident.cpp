@@ -4,6 +4,7 @@
 // Every function returns 0, or 1 and leaves a sentence in Done::sentence.
 #include <algorithm>
 #include <barrier>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <functional>

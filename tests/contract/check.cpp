@@ -389,6 +389,11 @@ const std::vector<Isa>& available_isas() {
         std::printf("not tested: instruction set %s: %s\n", std::string(name_of(isa)).c_str(), error.what());
       }
     }
+    // ThreadSanitizer does not watch the AVX kernels, and what calls them is the same for both sets.
+    if (kFewestThreads > 1 && isas.size() == 3) {
+      std::printf("not tested: instruction set avx2: avx512 is\n");
+      isas.erase(isas.begin() + 1);
+    }
     return isas;
   }();
   return kIsas;

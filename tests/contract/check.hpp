@@ -50,27 +50,21 @@ std::string describe(const Case& c);
 /// Under a sanitizer, which makes everything ten times slower and looks for faults that do not depend on the values,
 /// each metric and dtype meets every kSparse-th family, size, layout and filter, another one each, so that together
 /// they still meet all.
-#if defined(VICINAL_TEST_UNDER_ADDRESS_SANITIZER) || defined(VICINAL_TEST_UNDER_THREAD_SANITIZER)
-inline constexpr int kSparse = 7;
-#else
-inline constexpr int kSparse = 1;
-#endif
+/// (sanitizer.cpp: all else is compiled alike for every preset)
+extern const int kSparse;
 /// The same of a test's `turn`-th case.
-constexpr bool is_left_out(std::uint64_t turn) {
+inline bool is_left_out(std::uint64_t turn) {
   return turn % kSparse != 0;
 }
-/// `few` under a sanitizer, else `many`: of rows, cases or thread counts.
+/// `few` under a sanitizer, else `many`: of rows, cases or thread counts. What is left out differs in its values alone
+/// from what stays, in which every metric, dtype, method, screen and instruction set is met: preset `release` runs all.
 template <class T>
-constexpr T sanitized(T many, T few) {
+T sanitized(T many, T few) {
   return kSparse > 1 ? few : many;
 }
 
 /// ThreadSanitizer looks for races, which one thread alone does not have: under it nothing is asked of fewer than two.
-#if defined(VICINAL_TEST_UNDER_THREAD_SANITIZER)
-inline constexpr int kFewestThreads = 2;
-#else
-inline constexpr int kFewestThreads = 1;
-#endif
+extern const int kFewestThreads;
 
 /// How the library is asked: instruction set, threads, method; or on the CUDA device.
 struct Way {

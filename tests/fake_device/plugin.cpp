@@ -178,14 +178,16 @@ class Run {
     }
     const std::int64_t n = search_.table.rows;
     const std::int64_t d = search_.table.cols;
-    queries_ = read(search_.queries, 0, search_.queries.rows);
+    const auto* const resident = static_cast<const Resident*>(search_.resident);
+    const bool is_there = search_.self != 0 && resident != nullptr;
+    queries_ = is_there ? resident->rows : read(search_.queries, 0, search_.queries.rows);
     if (search_.self == 0) check_finite(queries_, d, search_.first_query, "queries");
     found_.resize(static_cast<std::size_t>(search_.queries.rows));
     const std::int64_t step = tile_rows(engine_, search_);
     for (std::int64_t begin = 0; begin < n; begin += step) {
       const std::int64_t end = std::min(n, begin + step);
       if (search_.resident != nullptr) {
-        meet(static_cast<const Resident*>(search_.resident)->rows, begin, end);
+        meet(resident->rows, begin, end);
       } else {
         meet(read(search_.table, begin, end), begin, end);
       }

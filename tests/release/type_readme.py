@@ -117,7 +117,7 @@ def check_architectures(prefix):
         assert not plugins, "a plug-in without a compiler"
         print("There is no CUDA compiler on this machine: NOTHING OF THE CUDA PLUG-IN WAS TESTED")
         return
-    wanted = only(re.findall(r"^VICINAL_CUDA_ARCHITECTURES:\w+=(.*)$", cache, re.MULTILINE), "architectures").split(";")
+    wanted = only(re.findall(r"^VICINAL_CUDA_COMPILED:\w+=(.*)$", cache, re.MULTILINE), "architectures").split(";")
     expected = {(kind, int(re.match(r"\d+", name).group())) for name in wanted
                 for kind, other in (("elf", "-virtual"), ("ptx", "-real")) if not name.endswith(other)}
     binaries = fat_binaries(only(plugins, "libvicinal_cuda.so"))

@@ -1,6 +1,7 @@
 // Components of rows while a spanning tree grows, and the lightest edge that is known to leave each of them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>

@@ -43,7 +43,7 @@ Case random_case(std::uint64_t seed) {
 
 TEST(Random, Cases) {
   const std::uint64_t start = first_seed();
-  for (std::uint64_t i = 0; i < 1500 / kSparse; ++i) {
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(1500 / kSparse); ++i) {
     const Case c = random_case(start + i);
     const auto k = static_cast<std::int64_t>(1 + (start + i) * 7919 % static_cast<std::uint64_t>(c.shape.n));
     check(c, {.ks = {k}, .radii = i % 3 == 0}, two_ways(i));

@@ -49,8 +49,11 @@ class PerMetricAndDType : public ::testing::TestWithParam<std::tuple<Metric, DTy
 TEST_P(PerMetricAndDType, OnEveryFamily) {
   constexpr std::int64_t kCols[] = {3, 8, 33, 17, 41};
   constexpr std::int64_t kQueries[] = {13, 47, 12, 49, 11};
-  const int first = (static_cast<int>(metric()) + static_cast<int>(dtype())) % kSparse;
-  for (int f = first; f < kFamilies; f += kSparse) {
+  // Under a sanitizer two of them, and each family is met by two metrics or dtypes at least.
+  const int kStep = sanitized(1, kFamilies / 2);
+  const int first =
+      (static_cast<int>(std::size(kDTypes)) * static_cast<int>(metric()) + static_cast<int>(dtype())) % kStep;
+  for (int f = first; f < kFamilies; f += kStep) {
     const auto turn =
         static_cast<std::uint64_t>(f) + static_cast<std::uint64_t>(metric()) * 3 + static_cast<std::uint64_t>(dtype());
     Case c = case_of(metric(), static_cast<Family>(f), {523, pick(kCols, turn), pick(kQueries, turn / 2)}, turn);
@@ -60,13 +63,16 @@ TEST_P(PerMetricAndDType, OnEveryFamily) {
   }
 }
 
-// A metric meets every number of threads with every method in one dtype, and every method in all.
+// A metric meets every number of threads with every method in one dtype, and every method in all; under a sanitizer
+// each metric and dtype one family, and every method with every instruction set.
 TEST_P(PerMetricAndDType, InEveryWay) {
   std::vector<Way> ways = kSparse > 1 ? some_ways(5) : all_ways();
   if (kSparse == 1 && static_cast<int>(metric()) % static_cast<int>(std::size(kDTypes)) != static_cast<int>(dtype())) {
     std::erase_if(ways, [](const Way& way) { return !way.cuda && way.threads != 2; });
   }
+  int turn = static_cast<int>(metric()) + static_cast<int>(dtype());
   for (const Family family : {Family::gaussian, Family::integer_ties, Family::clusters_1e3}) {
+    if (turn++ % sanitized(1, 3) != 0) continue;
     Case c = case_of(metric(), family, {1057, 41, 49}, 5);
     c.dtype = dtype();
     c.query_dtype = dtype();
@@ -169,15 +175,16 @@ TEST_P(Large, WithinItself) {
   check(c, {.ks = {5}, .radii = false}, some_ways(static_cast<std::uint64_t>(GetParam())));
 }
 
-INSTANTIATE_TEST_SUITE_P(Search, Large,
-                         ::testing::Values(Family::gaussian, Family::duplicates, Family::clusters_1e3,
-                                           Family::clusters_1e6, Family::near_first, Family::far_first,
-                                           Family::large_column, Family::outliers, Family::images, Family::far_queries),
+const std::vector<Family> kLargeFamilies = sanitized<std::vector<Family>>(
+    {Family::gaussian, Family::duplicates, Family::clusters_1e3, Family::clusters_1e6, Family::near_first,
+     Family::far_first, Family::large_column, Family::outliers, Family::images, Family::far_queries},
+    {Family::gaussian, Family::duplicates, Family::images});
+INSTANTIATE_TEST_SUITE_P(Search, Large, ::testing::ValuesIn(kLargeFamilies),
                          [](const auto& tested) { return std::string(name_of(tested.param)); });
 
 // Batch after batch: the account of memory must come out even (it once fell below zero after the first).
 TEST(Radius, InManyBatches) {
-  const Shape shape = {20011, 24, 1};
+  const Shape shape = {sanitized(20011, 6007), 24, 1};
   const Rows rows = make_rows(Family::gaussian, shape, 3);
   const TableView table(rows.table.data(), shape.n, shape.d);
   const Index index(Context::cpu(), table);
@@ -189,9 +196,9 @@ TEST(Radius, InManyBatches) {
 }
 
 // More queries than a batch has: each has its own radius, wherever its batch begins, on a device too. Where batches
-// begin, the instruction set does not decide.
+// begin, the instruction set does not decide. Under a sanitizer each way is asked in one order, and two of the radii.
 TEST(Radius, OfEachQueryInManyBatches) {
-  const Shape shape = {6007, 6, 1};
+  const Shape shape = {sanitized(6007, 4507), 6, 1};  // a batch has 4096
   const Rows rows = make_rows(Family::gaussian, shape, 5);
   const TableView table(rows.table.data(), shape.n, shape.d);
   std::vector<double> radii;
@@ -203,18 +210,20 @@ TEST(Radius, OfEachQueryInManyBatches) {
     });
     return ids;
   };
+  std::uint64_t turn = 0;
   for (const Way& way : some_ways(1)) {
     if (is_of_a_paper(way.method) || !serves(way.method, Metric::euclidean)) continue;
     if (!way.cuda && way.isa != available_isas().back()) continue;
     const Context& ctx = context_of(way);
     const Index index(ctx, table);
     for (const RadiusOrder order : {RadiusOrder::key, RadiusOrder::id}) {
+      if (turn++ % 4 % sanitized(1, 3) != 0) continue;
       const Method method = way.cuda ? Method::automatic : way.method;
       const RadiusOptions each = {.method = method, .order = order, .radii = radii};
       const NeighborGraph got = radius(ctx, index, each);
       const auto counts = count(ctx, index, each).counts;
       EXPECT_EQ(joined_of(ctx, index, each), got.ids);
-      for (int part = 0; part < 5; ++part) {
+      for (int part = 0; part < 5; part += sanitized(1, 4)) {
         const NeighborGraph same =
             radius(ctx, index, {.radius = 0.75 + 0.125 * part, .method = method, .order = order});
         for (std::int64_t i = part; i < shape.n; i += 5) {

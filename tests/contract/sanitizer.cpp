@@ -1,0 +1,19 @@
+// What a contract test knows of the sanitizer that watches the library (check.hpp), and of all their code the only part
+// that is compiled for each preset (tests/CMakeLists.txt).
+#include "check.hpp"
+
+namespace vicinal::contract {
+
+#if defined(VICINAL_TEST_UNDER_ADDRESS_SANITIZER) || defined(VICINAL_TEST_UNDER_THREAD_SANITIZER)
+const int kSparse = 7;
+#else
+const int kSparse = 1;
+#endif
+
+#if defined(VICINAL_TEST_UNDER_THREAD_SANITIZER)
+const int kFewestThreads = 2;
+#else
+const int kFewestThreads = 1;
+#endif
+
+}  // namespace vicinal::contract
