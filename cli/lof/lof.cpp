@@ -108,7 +108,7 @@ struct LofCommand {
   void tell_all(const Runtime& runtime, const Fit& fitted, const ScoredRows& scored, double seconds) const;
 };
 
-[[noreturn]] void refuse(const std::string& sentence) {
+[[noreturn]] void refuse_option(const std::string& sentence) {
   throw Error(ErrorCode::invalid_argument, sentence);
 }
 
@@ -118,37 +118,38 @@ void LofCommand::check() const {
   check_output("--report", report, {".html", ".htm"});
   if (!graph.empty()) prepared.missing.refuse_drop("--graph numbers the rows of TRAIN");
   if (!asks_others()) prepared.missing.refuse_drop_into(output);
-  if (top < 0) refuse(fmt::format("--top: {} is not a number of rows", top));
-  if (!(top_share > 0) || !(top_share <= 1)) refuse(fmt::format("--top-share: {} is not in (0, 1]", top_share));
+  if (top < 0) refuse_option(fmt::format("--top: {} is not a number of rows", top));
+  if (!(top_share > 0) || !(top_share <= 1)) refuse_option(fmt::format("--top-share: {} is not in (0, 1]", top_share));
   refuse_labels_twice(label, labels_file);
   if (!normal.empty() && !has_labels()) {
-    refuse("--normal: the labels are needed, by --label COLUMN or --labels FILE");
+    refuse_option("--normal: the labels are needed, by --label COLUMN or --labels FILE");
   }
-  if (!id.empty() && table.empty()) refuse("--id: a --graph has no columns; the ids are those of TRAIN");
+  if (!id.empty() && table.empty()) refuse_option("--id: a --graph has no columns; the ids are those of TRAIN");
   if (!model.empty()) {
     for (const Option& option : of_fitting) {
       if (!option.given()) continue;
-      refuse(fmt::format("{}: cannot be combined with --model; the model file fixes it", option.name()));
+      refuse_option(fmt::format("{}: cannot be combined with --model; the model file fixes it", option.name()));
     }
-    if (table.empty()) refuse("--model: the rows to score are needed, a file or - for standard input");
-    if (!queries.empty()) refuse("QUERIES: the model of --model replaces TRAIN; give one file of rows only");
+    if (table.empty()) refuse_option("--model: the rows to score are needed, a file or - for standard input");
+    if (!queries.empty()) refuse_option("QUERIES: the model of --model replaces TRAIN; give one file of rows only");
   } else if (table.empty() && graph.empty()) {
-    refuse("TRAIN: a table, a --graph or a --model is needed");
+    refuse_option("TRAIN: a table, a --graph or a --model is needed");
   }
   if (table == "-" && model.empty())
-    refuse("TRAIN: cannot be standard input; only rows to score can, as QUERIES or with --model");
+    refuse_option("TRAIN: cannot be standard input; only rows to score can, as QUERIES or with --model");
   if (asked() == "-") {
     for (const Option& option : of_answers) {
       if (option.given())
-        refuse(fmt::format("{}: cannot be used for rows from standard input, which are answered one by one",
-                           option.name()));
+        refuse_option(fmt::format("{}: cannot be used for rows from standard input, which are answered one by one",
+                                  option.name()));
     }
   }
-  if (table.empty() && !save_model.empty()) refuse("--save-model: needs TRAIN in addition to --graph");
+  if (table.empty() && !save_model.empty()) refuse_option("--save-model: needs TRAIN in addition to --graph");
   if (novelty && queries.empty() && save_model.empty()) {
-    refuse("--novelty: needs QUERIES to score, or --save-model to score rows later");
+    refuse_option("--novelty: needs QUERIES to score, or --save-model to score rows later");
   }
-  if (common.explain && !graph.empty()) refuse("--explain: with --graph nothing is searched, so that there is no plan");
+  if (common.explain && !graph.empty())
+    refuse_option("--explain: with --graph nothing is searched, so that there is no plan");
 }
 
 LofOptions LofCommand::options() const {

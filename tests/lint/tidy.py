@@ -81,6 +81,7 @@ def tidy(joined, options, sources):
         return []
     if len(sources) == 1:
         return [done.stdout]
+    print(f"{len(sources)} sources are asked again in halves:", *re.findall(r"error: .*", done.stdout)[:1], flush=True)
     half = len(sources) // 2
     return tidy(joined, options, sources[:half]) + tidy(joined, options, sources[half:])
 

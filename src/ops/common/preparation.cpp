@@ -43,7 +43,7 @@ constexpr std::array<core::Named<TextCodes>, 2> kTextCodes = {{
     {TextCodes::one_hot, "onehot"},
 }};
 
-using Columns = std::vector<Preparation::Column>;
+using PreparedColumns = std::vector<Preparation::Column>;
 
 constexpr std::int64_t kBlockValues = std::int64_t{1} << 16;
 constexpr std::int64_t kStepsPerPoll = 4096;
@@ -249,12 +249,13 @@ Preparation fitted(const Context& ctx, const Table& table, const PreparationOpti
 }
 
 /// The name of a column of the fitted table, or "column 3".
-std::string name_of_source(const Columns& columns, std::int64_t column) {
+std::string name_of_source(const PreparedColumns& columns, std::int64_t column) {
   const auto at = static_cast<std::size_t>(column);
   return at < columns.size() && !columns[at].name.empty() ? columns[at].name : "column " + std::to_string(column);
 }
 
-void require_same_names(const Columns& columns, const std::vector<std::string>& names, const std::string& file) {
+void require_same_names(const PreparedColumns& columns, const std::vector<std::string>& names,
+                        const std::string& file) {
   for (std::size_t j = 0; j < std::min(names.size(), columns.size()); ++j) {
     const std::string& wanted = columns[j].name;
     if (wanted.empty() || names[j].empty() || names[j] == wanted) continue;
@@ -263,7 +264,7 @@ void require_same_names(const Columns& columns, const std::vector<std::string>& 
   }
 }
 
-void require_same_columns(const Columns& columns, const Table& table, const std::string& file) {
+void require_same_columns(const PreparedColumns& columns, const Table& table, const std::string& file) {
   const auto d = static_cast<std::int64_t>(columns.size());
   if (table.view.cols() != d) {
     refuse(file + " has " + std::to_string(table.view.cols()) + " columns, the table that rows are compared with has " +
@@ -299,7 +300,7 @@ std::string sentence_on_left_out(const std::string& file, const std::vector<std:
 using Skipped = std::map<std::int64_t, std::string_view>;
 
 /// Each column of the fitted table is the file's of that name.
-Preparation::Matched by_name(const Columns& columns, const Skipped& skipped, ReadOptions options,
+Preparation::Matched by_name(const PreparedColumns& columns, const Skipped& skipped, ReadOptions options,
                              const std::vector<std::string>& names, const std::string& file) {
   std::set<std::string_view> there;
   std::set<std::string_view> wanted;
@@ -339,7 +340,7 @@ Preparation::Matched by_name(const Columns& columns, const Skipped& skipped, Rea
 }
 
 /// The code here of each text of a table; none of a column of numbers.
-std::vector<std::vector<double>> codes_of(const Context& ctx, const Columns& columns, const Table& table) {
+std::vector<std::vector<double>> codes_of(const Context& ctx, const PreparedColumns& columns, const Table& table) {
   std::vector<std::vector<double>> codes(columns.size());
   std::int64_t steps = 0;
   for (std::size_t j = 0; j < columns.size(); ++j) {
