@@ -114,7 +114,9 @@ TEST(Polls, MissingValuesOfASource) {
 TEST(Polls, ASourceThatIsScaled) {
   const Context ctx = polled_context();
   const std::vector<double> values = polled_values(kManyRows, 1);
-  const Preparation preparation = Preparation::of({{.shift = 1}}, Scaling::standard);
+  Preparation::Column column;
+  column.shift = 1;
+  const Preparation preparation = Preparation::of({column}, Scaling::standard);
   EXPECT_GE(polls_of([&] { (void)preparation.apply(ctx, polled_source(values)); }), 2);
 }
 
@@ -125,7 +127,9 @@ TEST(Polls, TextsThatGetCodes) {
   Table table;
   table.view = TableView(&value, 1, 1);
   table.categories.assign(1, std::vector<std::string>(2 * 4096, "a"));
-  const Preparation preparation = Preparation::of({{.categories = {"a"}}}, Scaling::none);
+  Preparation::Column column;
+  column.categories = {"a"};
+  const Preparation preparation = Preparation::of({column}, Scaling::none);
   EXPECT_GE(polls_of([&] { (void)preparation.apply(ctx, table); }), 2 + of_tasks(ctx, 1));
 }
 
