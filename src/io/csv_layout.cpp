@@ -454,8 +454,8 @@ CsvLayout lay_out(const Context& ctx, const Bytes& bytes, const std::string& fil
   if (first.fields > kMaxFields) {
     bad(layout.where, fmt::format("has more than {} fields in its first line", kMaxFields));
   }
-  layout.header =
-      first.fault == FieldFault::none && options.header.value_or(detect_header(ctx, layout.dialect, records, options));
+  layout.header = first.fault == FieldFault::none &&
+                  (options.header ? *options.header : detect_header(ctx, layout.dialect, records, options));
   layout.roles.assign(first.fields, ColumnRole::number);
   layout.body = p;
   if (layout.header) {

@@ -65,7 +65,6 @@ class Splitter {
   Split split(Point* begin, Point* end) {
     if (end - begin <= kLeafPoints) return {};
     halving_.halve(begin, end);
-    ctx_.check_cancelled();
     near_.clear();
     for (const Point* v = begin; v != end; ++v) {
       if ((v - begin) % kBetweenPolls == 0) ctx_.check_cancelled();
@@ -275,7 +274,6 @@ Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector
   std::mutex adding;
   const auto work = [&](int worker) {
     for (Agenda::Entry entry; agenda.take(ctx, entry);) {
-      ctx.check_cancelled();
       if (worker == 0) ctx.report("order", static_cast<double>(agenda.done()) / static_cast<double>(n));
       if (entry.part.size() > kSmallPart) {
         agenda.put(entry, split(entry.part, worker));

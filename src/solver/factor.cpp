@@ -39,10 +39,7 @@ class Assembly {
   void run() {
     const std::size_t steps = s_.trees.size() + s_.top.size();
     core::parallel_for(ctx_, static_cast<std::int64_t>(s_.trees.size()), [&](std::int64_t task, int worker) {
-      for (std::int32_t t = s_.trees[task].first; t < s_.trees[task].second; ++t) {
-        ctx_.check_cancelled();
-        eliminate(t, worker);
-      }
+      for (std::int32_t t = s_.trees[task].first; t < s_.trees[task].second; ++t) eliminate(t, worker);
       if (worker == 0) ctx_.report("factor", static_cast<double>(task) / static_cast<double>(steps));
     });
     for (std::size_t i = 0; i < s_.top.size(); ++i) {

@@ -80,7 +80,6 @@ void Halving::take_neighbors(const Layer& layer) {
 // Hops from the cell at `start`; what is not reached is taken up as farther than all else. Returns the farthest one, of
 // several the first.
 Point Halving::search(Point start, std::vector<std::int32_t>& hops) {
-  ctx_.check_cancelled();
   const std::size_t cells = first_.size() - 1;
   hops.assign(cells, -1);
   queue_.clear();

@@ -282,7 +282,6 @@ class OrderByAllPairs final : public Placing {
     const double core = this->core(row);
     core::parallel_for(ctx_, std::ssize(firsts_), [&](std::int64_t task, int /*worker*/) {
       Reach first;
-      core::Poll poll(ctx_);
       for (std::int64_t other = task * kRowsOfAPass; other < std::min(n_, (task + 1) * kRowsOfAPass); ++other) {
         if (is_placed(other)) continue;
         const auto at = static_cast<std::size_t>(other);

@@ -185,9 +185,9 @@ class XiClusters {
     const double end = plot(up.end + 1);
     if (end * kept_ < down.between) return std::nullopt;
     if (top * kept_ >= end) {  // the descent begins higher: the cluster begins where it is as low as the end
-      while (plot(cluster.start + 1) > end && cluster.start < down.area.end) ++cluster.start;
+      for (; plot(cluster.start + 1) > end && cluster.start < down.area.end; ++cluster.start) poll_.step();
     } else if (end * kept_ >= top) {  // the ascent ends higher: the cluster ends where it is as low as the top
-      while (plot(cluster.end - 1) > top && cluster.end > up.start) --cluster.end;
+      for (; plot(cluster.end - 1) > top && cluster.end > up.start; --cluster.end) poll_.step();
     }
     if (options_.predecessor_correction && !end_within(cluster)) return std::nullopt;
     if (cluster.end - cluster.start + 1 < fewest_) return std::nullopt;

@@ -183,6 +183,7 @@ NeighborPart list_everything(const Context& ctx, const Index& index, const KnnSh
   }
   NeighborPart part;
   part.info = shard.info;
+  core::Poll poll(ctx);
   const auto take = [&](std::int64_t /*first*/, const NeighborGraph& lists) {
     if (part.offsets.empty()) {
       part.ids.reserve(static_cast<std::size_t>(shard.info.queries * shard.longest()));
@@ -190,7 +191,6 @@ NeighborPart list_everything(const Context& ctx, const Index& index, const KnnSh
       part.offsets.reserve(static_cast<std::size_t>(shard.info.queries) + 1);
       part.offsets.push_back(0);
     }
-    core::Poll poll(ctx);
     for (std::int64_t row = 0; row < lists.rows; ++row) {
       const auto ids = lists.ids_of(row);
       const auto keys = lists.distances_of(row);

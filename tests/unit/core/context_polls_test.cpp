@@ -2,9 +2,11 @@
 // between two polls, says. Nothing here takes time.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <future>
 #include <limits>
-#include <numeric>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -195,22 +197,6 @@ TEST(Polls, TheTriangleOfADenseMatrix) {
   EXPECT_GE(polls_of([&] { (void)solver::triangle_of(matrix, &ctx); }), 2 * kSize);
 }
 
-// A star, no member of which is further than two steps from another: it is looked at and not divided.
-TEST(Polls, ASplit) {
-  constexpr std::int64_t kPart = 1 << 16;
-  constexpr std::int64_t kLeaves = 8 * kPart;
-  const std::vector<std::int64_t> a(kLeaves, 0);
-  std::vector<std::int64_t> b(kLeaves);
-  std::iota(b.begin(), b.end(), 0);
-  const Context ctx = Context::cpu({.threads = 1});
-  const BipartiteEdges edges(1, kLeaves, std::span<const std::int64_t>(a), std::span<const std::int64_t>(b));
-  const Cocluster found = cocluster(ctx, edges, {});
-  // Edges: checked, chosen, asked whether they are cut; both ways counted, sorted twice, joined and walked. Members:
-  // chosen, and three times by the groups that are made of them, one part more since there is a hub.
-  constexpr std::int64_t kPolls = (3 + 2 * 5 + 1) * kLeaves / kPart + 3 * (kLeaves / kPart + 1);
-  EXPECT_GE(polls_of([&] { split_groups(ctx, edges, found, {.max_steps = 4}); }), kPolls);
-}
-
 // A path: every row of the first product is made.
 TEST(Polls, AClosure) {
   constexpr std::int64_t kSide = 512;
@@ -225,6 +211,22 @@ TEST(Polls, AClosure) {
   const Context ctx = Context::cpu({.threads = 1});
   const BipartiteEdges edges(kSide, kSide, std::span<const std::int64_t>(a), std::span<const std::int64_t>(b));
   EXPECT_GE(polls_of([&] { cocluster(ctx, edges, {.method = CoclusterMethod::closure}); }), 2 * kSide);
+}
+
+// While a tree is made, whoever waits for it looks at the token, or else waits until it is made.
+TEST(Polls, ATreeThatAnotherMakes) {
+  CpuOptions options{.threads = 1};
+  options.cancel.cancel();
+  const Context cancelled = Context::cpu(options);
+  const kernels::TreeSlot slot;
+  const auto none = [] { return std::shared_ptr<const kernels::Tree>(); };
+  std::future<void> waiting;
+  (void)slot.get_or_make(Context::cpu({.threads = 1}), [&] {
+    waiting = std::async(std::launch::async, [&] { (void)slot.get_or_make(cancelled, none); });
+    waiting.wait_for(std::chrono::seconds(20));
+    return none();
+  });
+  EXPECT_THROW(waiting.get(), Error);
 }
 
 }  // namespace

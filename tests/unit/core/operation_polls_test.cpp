@@ -7,30 +7,21 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <random>
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "backend/backend.hpp"
-#include "backend/density.hpp"
-#include "backend/index_access.hpp"
 #include "backend/lle_ranks.hpp"
-#include "core/parallel.hpp"
 #include "core/philox.hpp"
 #include "counted_polls.hpp"
-#include "cpu/density/dbscan.hpp"
-#include "cpu/density/other_rows.hpp"
-#include "cpu/density/spanning_tree.hpp"
 #include "cpu/kmeans/lloyd.hpp"
 #include "cpu/kmeans/row_masses.hpp"
 #include "cpu/kmeans/row_reader.hpp"
-#include "ops/density/hierarchy.hpp"
 #include "ops/graph/leading_vectors.hpp"
 #include "ops/graph/potts.hpp"
 #include "ops/kmeans/clustered_rows.hpp"
@@ -39,37 +30,16 @@
 #include "ops/nearest/folds.hpp"
 #include "vicinal/cocluster.hpp"
 #include "vicinal/cross_validate.hpp"
-#include "vicinal/dbscan.hpp"
 #include "vicinal/impute.hpp"
 #include "vicinal/lle_quality.hpp"
 #include "vicinal/metrics.hpp"
+#include "vicinal/preprocess.hpp"
 #include "vicinal/sample.hpp"
 #include "vicinal/shards.hpp"
-#include "vicinal/spanning_tree.hpp"
 #include "vicinal/symmetrize.hpp"
 
 namespace vicinal {
 namespace {
-
-constexpr std::int64_t kBetweenLooks = std::int64_t{1} << 16;  // between two looks of a core::Poll
-constexpr std::int64_t kManyRows = 2 * kBetweenLooks;          // each loop over them looks twice
-
-Context polled_context() {
-  return Context::cpu({.threads = 1});
-}
-
-/// Looks of a parallel loop itself.
-std::int64_t of_tasks(const Context& ctx, std::int64_t count) {
-  return polls_of([&] { core::parallel_for(ctx, count, [](std::int64_t, int) {}); });
-}
-
-std::vector<double> polled_values(std::int64_t count, unsigned seed) {
-  std::mt19937_64 random(seed);
-  std::uniform_real_distribution<double> uniform;
-  std::vector<double> values(static_cast<std::size_t>(count));
-  for (double& value : values) value = uniform(random);
-  return values;
-}
 
 std::vector<std::int32_t> polled_codes(std::int64_t count, std::int32_t codes, unsigned seed) {
   std::mt19937_64 random(seed);
@@ -77,17 +47,6 @@ std::vector<std::int32_t> polled_codes(std::int64_t count, std::int32_t codes, u
   std::vector<std::int32_t> values(static_cast<std::size_t>(count));
   for (std::int32_t& value : values) value = uniform(random);
   return values;
-}
-
-/// Comparisons of std::sort.
-template <class T, class Less>
-std::int64_t steps_of_sort(std::vector<T> values, const Less& less) {
-  std::int64_t steps = 0;
-  std::sort(values.begin(), values.end(), [&](const T& a, const T& b) {
-    ++steps;
-    return less(a, b);
-  });
-  return steps;
 }
 
 TEST(Polls, FittingMissingValues) {
@@ -135,6 +94,43 @@ TEST(Polls, KeptIdsOfCompleteRows) {
   for (std::int64_t i = 0; i <= kManyRows; ++i) table.ids->add("a");
   const std::int64_t widening = of_tasks(ctx, kManyRows / kBetweenLooks + 1);
   EXPECT_GE(polls_of([&] { (void)complete_rows(ctx, table); }), widening + 2 + 2);
+}
+
+/// A table of one column, whose values its owner is asked for.
+TableView polled_source(const std::vector<double>& values) {
+  return TableView::blocks(DType::float64, std::ssize(values), 1,
+                           [&values](std::int64_t begin, std::int64_t end, void* to) {
+                             std::memcpy(to, values.data() + begin, static_cast<std::size_t>(end - begin) * 8);
+                           });
+}
+
+// Blocks are widened, and missing values looked for in each.
+TEST(Polls, MissingValuesOfASource) {
+  const Context ctx = polled_context();
+  const std::vector<double> values = polled_values(kManyRows, 1);
+  EXPECT_GE(polls_of([&] { (void)count_missing(ctx, polled_source(values)); }), 2 + 2);
+}
+
+TEST(Polls, ASourceThatIsScaled) {
+  const Context ctx = polled_context();
+  const std::vector<double> values = polled_values(kManyRows, 1);
+  Preparation::Column column;
+  column.shift = 1;
+  const Preparation preparation = Preparation::of({column}, Scaling::standard);
+  EXPECT_GE(polls_of([&] { (void)preparation.apply(ctx, polled_source(values)); }), 2);
+}
+
+// Texts are looked up, each 4,096 in a step, and the row is a block.
+TEST(Polls, TextsThatGetCodes) {
+  const Context ctx = polled_context();
+  const double value = 0;
+  Table table;
+  table.view = TableView(&value, 1, 1);
+  table.categories.assign(1, std::vector<std::string>(2 * 4096, "a"));
+  Preparation::Column column;
+  column.categories = {"a"};
+  const Preparation preparation = Preparation::of({column}, Scaling::none);
+  EXPECT_GE(polls_of([&] { (void)preparation.apply(ctx, table); }), 2 + of_tasks(ctx, 1));
 }
 
 TEST(Polls, ScoresOfClasses) {
@@ -210,32 +206,6 @@ TEST(Polls, GraphsMadeSymmetric) {
   EXPECT_GE(polls_of([&] { (void)with_self(ctx, graph); }), 2);
 }
 
-// Between the last row that is found to be core and the first search that joins.
-TEST(Polls, BoxesThatDbscanJoins) {
-  constexpr std::int64_t kScattered = 20000;
-  const std::vector<double> values = polled_values(2 * kScattered, 1);
-  std::int64_t after_core_rows = 0;
-  std::int64_t at_clusters = 0;
-  const Context ctx = Context::cpu({.threads = 1, .progress = [&](std::string_view stage, double) {
-                                      if (stage == "core rows") after_core_rows = polls_so_far();
-                                      if (stage == "clusters" && at_clusters == 0) at_clusters = polls_so_far();
-                                    }});
-  // So near are no rows: every box is opened.
-  (void)dbscan(ctx, TableView(values.data(), kScattered, 2), {.eps = 1e-9, .min_samples = 1, .method = Method::kdtree});
-  constexpr std::int64_t kMostInALeaf = 80;
-  EXPECT_GE(at_clusters - after_core_rows, kScattered / kMostInALeaf / 16);
-}
-
-TEST(Polls, EdgesThatAreChecked) {
-  SpanningTree tree;
-  tree.rows = kManyRows + 1;
-  tree.a.assign(static_cast<std::size_t>(kManyRows), 0);
-  for (std::int64_t b = 1; b < tree.rows; ++b) tree.b.push_back(b);
-  tree.lengths.assign(static_cast<std::size_t>(kManyRows), 1);
-  const Context ctx = polled_context();
-  EXPECT_EQ(polls_of([&] { ops::check_tree(ctx, tree); }), 2);
-}
-
 TEST(Polls, RowsOfASample) {
   const Context ctx = polled_context();
   const std::vector<double> values = polled_values(2 * kManyRows, 1);
@@ -276,142 +246,6 @@ TEST(Polls, RowsOfADrawnCenter) {
   cpu::RowMasses masses(ctx, task, *lloyd, 1, 0);
   masses.attempt(std::vector<double>{1});
   EXPECT_GE(polls_of([&] { masses.take(0); }), 2);
-}
-
-// Members of groups of equal rows: they are joined, numbered and counted, and before each of five turns looked through
-// for large components.
-TEST(Polls, EqualRowsThatDbscanJoins) {
-  std::vector<float> rows(static_cast<std::size_t>(2 * kManyRows));
-  for (std::size_t i = 0; i < rows.size(); i += 2) rows[i] = 1;
-  const Context ctx = polled_context();
-  const auto polls = [&](std::int64_t n) {
-    const Index index(ctx, TableView(rows.data(), n, 1), {.tree = true});
-    const DbscanOptions options = {.eps = 0.5, .min_samples = 2, .method = Method::kdtree};
-    return polls_of([&] { (void)dbscan(ctx, index, options); });
-  };
-  EXPECT_GE(polls(2 * kManyRows) - polls(kManyRows), 2 + 2 + 2 + 5 * 2);
-}
-
-// The same of the search by screens, one search after the other.
-TEST(Polls, EqualRowsThatDbscanJoinsByScreens) {
-  const std::vector<float> rows(static_cast<std::size_t>(kManyRows), 1);
-  const Context ctx = polled_context();
-  const TableView table(rows.data(), kManyRows, 1);
-  const Index index(ctx, table);
-  kernels::DbscanTask task;
-  task.search.index = &kernels::prepared_of(index);
-  task.search.queries = table;
-  task.search.method = Method::fused;
-  task.limit = 1;
-  std::vector<std::uint8_t> core(rows.size());
-  std::vector<std::int64_t> labels(rows.size());
-  kernels::DbscanResult result{core, labels};
-  cpu::DbscanRun run{ctx, task, result, cpu::SharedForest(kManyRows), cpu::WeighingRule(1, {}, kManyRows)};
-  const auto searches = cpu::dbscan_by_screens(run);
-  const std::int64_t searching = polls_of([&] { searches->find_core_rows(); });
-  EXPECT_GE(polls_of([&] { searches->join_core_rows(); }), 2);
-  EXPECT_GE(polls_of([&] { searches->label_border_rows(); }), searching + 2);
-}
-
-// Distinct rows: their groups, rows below the root's box, which is small enough, and what boxes hold, once for each
-// of six turns and once for numbers; before each turn but the first, all rows and all groups are looked through for
-// large components; then rows are numbered and counted.
-TEST(Polls, DistinctRowsThatDbscanJoins) {
-  const std::vector<double> values = polled_values(2 * kManyRows, 1);
-  const std::vector<float> rows(values.begin(), values.end());
-  const Context ctx = polled_context();
-  const auto polls = [&](std::int64_t n) {
-    const Index index(ctx, TableView(rows.data(), n, 1), {.tree = true});
-    const DbscanOptions options = {.eps = 10, .min_samples = 1, .method = Method::kdtree};
-    return polls_of([&] { (void)dbscan(ctx, index, options); });
-  };
-  const auto tasks = [](std::int64_t n) {
-    std::int64_t sum = 2 * (n / 64);  // core rows and border rows
-    for (const std::int64_t places : {1, 3, 12, 48, 192, 256}) {
-      const std::int64_t a_task = 64 * 256 / places;
-      sum += (n + a_task - 1) / a_task;
-    }
-    return sum;
-  };
-  const std::int64_t of_loops = 2 + 2 + 7 * 2 + 5 * (2 + 2) + 2 + 2;
-  EXPECT_GE(polls(2 * kManyRows) - polls(kManyRows), tasks(2 * kManyRows) - tasks(kManyRows) + of_loops);
-}
-
-// No row is a core row, and each query visits the whole tree.
-TEST(Polls, WalksOfATree) {
-  constexpr std::int64_t kFew = 1 << 11;
-  constexpr std::int64_t kMostInALeaf = 80;
-  const std::vector<double> values = polled_values(kFew, 1);
-  const Context ctx = polled_context();
-  const Index index(ctx, TableView(values.data(), kFew, 1), {.tree = true});
-  EXPECT_GE(polls_of([&] { (void)dbscan(ctx, index, {.eps = 10, .min_samples = kFew + 1, .method = Method::kdtree}); }),
-            kFew * (kFew / kMostInALeaf / 16));
-}
-
-/// A path of rows in d columns: each row lists the one before it.
-struct PolledPath {
-  PolledPath(std::int64_t n, std::int64_t d, Metric metric)
-      : rows(static_cast<std::size_t>(n * d)), keys(static_cast<std::size_t>(n), 1) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      rows[static_cast<std::size_t>(i * d)] = static_cast<double>(i);
-      ids.push_back(i > 0 ? i - 1 : 1);
-    }
-    const TableView table(rows.data(), n, d);
-    index.emplace(ctx, table);
-    tree = kernels::backend_of(ctx).nearest().build_tree(ctx, kernels::prepared_of(*index));
-    task.search.index = &kernels::prepared_of(*index);
-    task.search.queries = table;
-    task.search.k = 1;
-    task.search.metric = metric;
-    task.search.p = 3;
-    task.search.method = Method::kdtree;
-    task.search.tree = tree.get();
-    task.ids = ids;
-    task.keys = keys;
-  }
-  std::int64_t polls_of_tree() {
-    std::vector<kernels::TreeEdge> edges;
-    std::vector<double> core_keys;
-    kernels::SpanningResult result{edges, core_keys};
-    return polls_of([&] { cpu::spanning_tree(ctx, task, result); });
-  }
-
-  Context ctx = polled_context();
-  std::vector<double> rows;
-  std::vector<std::int64_t> ids;
-  std::vector<double> keys;
-  std::optional<Index> index;
-  std::shared_ptr<const kernels::Tree> tree;
-  kernels::SpanningTask task;
-};
-
-// One round joins the path. Rows are labeled, looked at for searches, and joined; edges are sorted.
-TEST(Polls, ASpanningTree) {
-  constexpr std::int64_t kTask = 4096;
-  std::vector<std::int64_t> edges(static_cast<std::size_t>(kManyRows - 1));
-  std::iota(edges.begin(), edges.end(), 0);
-  const std::int64_t sorting = steps_of_sort(edges, std::less<>());
-  EXPECT_GE(PolledPath(kManyRows, 1, Metric::euclidean).polls_of_tree(),
-            4 * (kManyRows / kTask) + 2 + (kManyRows + kManyRows + sorting) / kBetweenLooks);
-}
-
-// Of minkowski keys are computed again: of wide rows each is a step.
-TEST(Polls, KeysOfASpanningTree) {
-  EXPECT_GE(
-      PolledPath(100, 65, Metric::minkowski).polls_of_tree() - PolledPath(100, 64, Metric::minkowski).polls_of_tree(),
-      100);
-}
-
-TEST(Polls, ComponentsBelowBoxes) {
-  const PolledPath path(kManyRows, 1, Metric::euclidean);
-  cpu::Growth growth{path.task,
-                     {},
-                     cpu::Components(kManyRows),
-                     cpu::LightestEdges(kManyRows),
-                     {},
-                     std::vector<std::int64_t>(static_cast<std::size_t>(kManyRows))};
-  const auto others = cpu::other_rows_in_tree(path.ctx, growth);
-  EXPECT_GE(polls_of([&] { others->relabel(); }), 2);
 }
 
 // Pairs of nodes: one pass moves them, the next finds none to move; then a graph of half as many is made.

@@ -1,6 +1,7 @@
 // Cancel polls of reading and writing files, counted: each long loop polls at least as often as its work, divided by
 // the distance between two polls, says. Nothing here takes time.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdint>
 #include <cstring>
@@ -8,6 +9,8 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "counted_polls.hpp"
@@ -22,6 +25,7 @@
 #include "io/libsvm.hpp"
 #include "io/npz.hpp"
 #include "io/packed_file.hpp"
+#include "io/spool.hpp"
 #include "io/summary.hpp"
 #include "io/vecs.hpp"
 #include "io/xz.hpp"
@@ -98,37 +102,6 @@ TEST(Polls, JsonLines) {
   const std::string blank(kLines, '\n');
   EXPECT_GE(polls("[1]\n" + blank) - polls("[1]\n"), kLines / 1024);
   EXPECT_GE(polls_of([&] { (void)io::count_json_rows(ctx, polled_bytes(blank)); }), kLines / kStep);
-}
-
-// Labels are looked up, sorted and given their codes: whole numbers and texts.
-TEST(Polls, Labels) {
-  constexpr std::int64_t kRows = 1 << 16;
-  constexpr std::int64_t kStep = 1 << 14;
-  const auto labels = [](const Context& ctx, const std::string& path) { read_labels(ctx, path); };
-  for (const std::string letter : {"", "x"}) {
-    std::string text;
-    for (std::int64_t i = 0; i < kRows; ++i) text += letter + std::to_string(i * 40503 % kRows) + "\n";
-    EXPECT_GE(polls_reading(text, labels), (3 + 16) * kRows / kStep);
-  }
-}
-
-// Equal texts are looked up and given their numbers; distinct ones are sorted, too.
-TEST(Polls, ColumnsOfText) {
-  constexpr std::int64_t kRows = std::int64_t{1} << 18;
-  constexpr std::int64_t kStep = std::int64_t{1} << 14;
-  const Context ctx = Context::cpu({.threads = 1});
-  const std::string path = ::testing::TempDir() + "vicinal_polls_text.csv";
-  const auto polls_of_texts = [&](std::int64_t distinct) {
-    std::string text = "word\n";
-    for (std::int64_t i = 0; i < kRows; ++i) text += "w" + std::to_string(i % distinct) + "\n";
-    write_text(path, text);
-    ReadOptions reading;
-    reading.text = {"word"};
-    return polls_of([&] { (void)read_table(ctx, path, reading); });
-  };
-  EXPECT_GE(polls_of_texts(1), 2 * kRows / kStep);
-  EXPECT_GE(polls_of_texts(kRows), (3 + 16) * kRows / kStep);
-  std::filesystem::remove(path);
 }
 
 // A row's pairs are checked, then put into a row of zeros, which is filled in steps.
@@ -296,6 +269,32 @@ TEST(Polls, GraphsOfOtherTypes) {
   // Ids and where each row begins.
   EXPECT_GE(polls(GraphLayout::scipy, DType::float64), 2 + 2);
   std::filesystem::remove(path);
+}
+
+// A pipe has room for 64 KiB, and its end is read, too.
+TEST(Polls, APipe) {
+  constexpr std::int64_t kRoom = 1 << 16;
+  constexpr std::int64_t kPieces = 8;
+  const std::string path = polled_file("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(path, std::ios::binary) << std::string(kPieces * kRoom, 'a'); });
+  const Context ctx = Context::cpu({.threads = 1});
+  io::Bytes bytes;
+  const std::int64_t polls = polls_of([&] { bytes = io::open_file(ctx, path); });
+  writer.join();
+  std::filesystem::remove(path);
+  EXPECT_EQ(static_cast<std::int64_t>(bytes.size), kPieces * kRoom);
+  EXPECT_GE(polls, kPieces + 1);
+}
+
+// A spool is written in steps of 4 MiB, and read in steps of 1 MiB.
+TEST(Polls, ASpool) {
+  constexpr std::int64_t kMebibytes = 8;
+  const Context ctx = Context::cpu({.threads = 1});
+  io::Spool spool(ctx, polled_file("spool"));
+  const std::string text(kMebibytes << 20, 'a');
+  EXPECT_GE(polls_of([&] { spool.write(text.data(), text.size()); }), kMebibytes / 4);
+  EXPECT_GE(polls_of([&] { spool.read([](std::string_view) {}); }), kMebibytes);
 }
 
 }  // namespace

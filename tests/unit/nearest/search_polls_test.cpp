@@ -1,28 +1,31 @@
 // Cancel polls of what a search prepares and of the papers' methods, counted on one thread. Nothing here takes time.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/index_access.hpp"
 #include "backend/nearest.hpp"
-#include "core/parallel.hpp"
 #include "counted_polls.hpp"
+#include "cpu/nearest/collector.hpp"
 #include "cpu/nearest/ladder.hpp"
 #include "cpu/nearest/tree/tree.hpp"
+#include "ops/nearest/index_check.hpp"
+#include "ops/nearest/regress.hpp"
 #include "simd/kernels.hpp"
 #include "vicinal/knn.hpp"
 
 namespace vicinal {
 namespace {
-
-Context preparing_context() {
-  return Context::cpu({.threads = 1});
-}
 
 TableView source_to_prepare(const std::vector<float>& rows, std::int64_t d) {
   return TableView::blocks(DType::float32, std::ssize(rows) / d, d,
@@ -33,7 +36,7 @@ TableView source_to_prepare(const std::vector<float>& rows, std::int64_t d) {
 
 /// Polls while a table is prepared.
 std::int64_t preparing(const TableView& table) {
-  const Context ctx = preparing_context();
+  const Context ctx = polled_context();
   return polls_of([&] { (void)Index(ctx, table); });
 }
 
@@ -69,7 +72,7 @@ TEST(Polls, ABlockSourceThatIsPrepared) {
 // Of int8 a sample of rows is read, and two centres are tried with twelve scales each.
 TEST(Polls, TheScaleOfBytes) {
   const std::vector<float> rows = polled_rows(1024, 2);
-  const Context ctx = preparing_context();
+  const Context ctx = polled_context();
   const TableView table(rows.data(), 1024, 2);
   const Index index(ctx, table);
   kernels::NearestTask task;
@@ -84,7 +87,7 @@ TEST(Polls, TheScaleOfBytes) {
 TEST(Polls, ATree) {
   constexpr std::int64_t kRows = 1 << 16;
   const std::vector<float> rows = polled_rows(kRows, 2);
-  const Context ctx = preparing_context();
+  const Context ctx = polled_context();
   const Index index(ctx, TableView(rows.data(), kRows, 2));
   const kernels::Prepared& prepared = kernels::prepared_of(index);
   std::shared_ptr<const cpu::Tree> tree;
@@ -103,7 +106,7 @@ TEST(Polls, ATreeOfEqualPoints) {
   for (std::int64_t i = 0; i < kRows; ++i) {
     for (std::int64_t j = 0; j < kColumns; ++j) rows.push_back((i >> j & 1) != 0 ? -0.0F : 0.0F);
   }
-  const Context ctx = preparing_context();
+  const Context ctx = polled_context();
   const auto building = [&](std::int64_t n) {
     const Index index(ctx, TableView(rows.data(), n, kColumns));
     return polls_of([&] { (void)cpu::Tree::build(ctx, kernels::prepared_of(index)); });
@@ -116,7 +119,7 @@ TEST(Polls, ATreeOfEqualPoints) {
 TEST(Polls, AnIndexInAFile) {
   constexpr std::int64_t kRows = 3 << 20;
   const std::vector<float> rows = polled_rows(kRows, 1);
-  const Context ctx = preparing_context();
+  const Context ctx = polled_context();
   const Index index(ctx, TableView(rows.data(), kRows, 1));
   const std::string path = ::testing::TempDir() + "vicinal_polls_index";
   EXPECT_GE(polls_of([&] { index.save(ctx, path); }), 3);
@@ -127,7 +130,7 @@ TEST(Polls, MethodsOfThePapers) {
   constexpr std::int64_t kRows = 1024;
   constexpr std::int64_t kQuery = kRows / 64 + 1;  // rows whose keys are computed between two polls, and the selection
   const std::vector<float> rows = polled_rows(kRows, 2);
-  const Context ctx = preparing_context();
+  const Context ctx = polled_context();
   const TableView table(rows.data(), kRows, 2);
   const Index index(ctx, table);
   const auto polls_by = [&](Method method, std::int64_t queries, std::int64_t k) {
@@ -140,6 +143,86 @@ TEST(Polls, MethodsOfThePapers) {
   EXPECT_GE(kmin, insertion - kQuery + 1 + 1);
   EXPECT_GE(polls_by(Method::product_kmin, 1, 9) - kmin, 8);
   EXPECT_GE(polls_by(Method::product_bitonic, 1, 1) - kmin, 10 * 11 / 2);
+}
+
+// A source is copied in blocks of 4 MiB, of which a row is one here.
+TEST(Polls, ABlockSourceThatIsCopied) {
+  constexpr std::int64_t kRows = 2;
+  constexpr std::int64_t kColumns = 1 << 19;
+  const std::vector<double> rows = polled_values(kRows * kColumns, 1);
+  const Context ctx = polled_context();
+  const auto copying = [&](const TableView& table) {
+    return polls_of([&] { (void)Index(ctx, table, {.copy = true}); });
+  };
+  const std::int64_t of_memory = copying(TableView(rows.data(), kRows, kColumns));
+  const TableView source =
+      TableView::blocks(DType::float64, kRows, kColumns, [&rows](std::int64_t begin, std::int64_t end, void* to) {
+        std::copy(rows.data() + begin * kColumns, rows.data() + end * kColumns, static_cast<double*>(to));
+      });
+  EXPECT_GE(copying(source), of_memory - of_tasks(ctx, kRows) + kRows);
+}
+
+// Values are looked at in tasks of 32,768, groups of equal rows in tasks of 4,096, and their members by as many.
+TEST(Polls, EqualRowsOfAnIndexFile) {
+  constexpr std::int64_t kRows = 2 * 4096 + 1;
+  const std::vector<float> rows(static_cast<std::size_t>(kRows), 1);
+  const Context ctx = polled_context();
+  const Index index(ctx, TableView(rows.data(), kRows, 1));
+  EXPECT_GE(polls_of([&] { ops::check_rows(ctx, ops::kIndexFile, "x", kernels::prepared_of(index)); }),
+            of_tasks(ctx, 1) + of_tasks(ctx, 1) + 2);
+}
+
+TEST(Polls, ListsCutToADistance) {
+  constexpr std::int64_t kListed = 8;
+  constexpr std::int64_t kQueries = kBetweenLooks / kListed;
+  const std::vector<float> rows = polled_rows(kQueries, 1);
+  const Context ctx = polled_context();
+  const Index index(ctx, TableView(rows.data(), 2 * kListed, 1));
+  const auto polls_within = [&](double distance) {
+    const KnnOptions options = {.k = kListed, .method = Method::direct, .max_radius = distance};
+    return polls_of([&] { (void)knn(ctx, index, TableView(rows.data(), kQueries, 1), options); });
+  };
+  EXPECT_GE(polls_within(2), polls_within(std::numeric_limits<double>::infinity()) + 1);
+}
+
+TEST(Polls, TargetsOfARegression) {
+  const std::vector<float> targets = polled_rows(3 * 4096, 1);
+  const Context ctx = polled_context();
+  EXPECT_GE(polls_of([&] { (void)ops::read_targets(ctx, TableView(targets.data(), 3 * 4096, 1), 3 * 4096); }), 3);
+}
+
+// Of each query what another worker found is added; then a list is sorted, its keys are made distances, and it is
+// copied.
+TEST(Polls, ListsOfTwoWorkers) {
+  constexpr std::int64_t kQueries = 4;
+  const std::vector<float> rows = polled_rows(2 * kBetweenLooks, 1);
+  const Context ctx = polled_context();
+  const TableView table(rows.data(), 2 * kBetweenLooks, 1);
+  const Index index(ctx, table);
+  kernels::NearestTask task;
+  task.index = &kernels::prepared_of(index);
+  task.queries = table.slice(0, kQueries);
+  task.collect = kernels::Collect::radius;
+  task.radius = 2;
+  const cpu::Candidates candidates(task);
+  NeighborGraph graph;
+  std::vector<std::int64_t> counts;
+  kernels::NearestResult result{graph.ids, graph.distances, graph.offsets, counts, graph.stats};
+  std::atomic<std::uint64_t> bytes{0};
+  const auto all = cpu::make_collector(ctx, task, candidates, result, bytes);
+  NeighborGraph other;
+  kernels::NearestResult others{other.ids, other.distances, other.offsets, counts, other.stats};
+  const auto more = cpu::make_collector(ctx, task, candidates, others, bytes);
+  std::vector<std::pair<double, std::int64_t>> list;
+  for (cpu::Collector* const each : {all.get(), more.get()}) each->begin(0, kQueries);
+  for (std::int64_t row = 0; row < table.rows(); ++row) {
+    list.emplace_back(1, row);
+    (row < kBetweenLooks ? all : more)->offer(0, 1, row);
+  }
+  EXPECT_GE(polls_of([&] { all->absorb(*more); }), kQueries);
+  const std::int64_t sorting = steps_of_sort(list, std::less<>());
+  EXPECT_GE(polls_of([&] { all->finish(0); }), (sorting + 2 * kBetweenLooks) / kBetweenLooks);
+  EXPECT_GE(polls_of([&] { all->end(); }), kQueries + 2);
 }
 
 }  // namespace
