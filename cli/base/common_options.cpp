@@ -41,18 +41,13 @@ Isa isa_from(const std::string& name) {
   return Isa::automatic;
 }
 
-/// The number in "cuda" and "cuda:I", -1 for the CPU, nothing for auto.
-std::optional<int> device_number(const std::string& device) {
-  if (device == "auto") return std::nullopt;
-  if (device == "cpu") return -1;
-  if (device == "cuda") return 0;
-  int number = -1;
-  if (device.rfind("cuda:", 0) == 0) {
-    const char* const end = device.data() + device.size();
-    const auto [rest, status] = std::from_chars(device.data() + 5, end, number);
-    if (status == std::errc{} && rest == end && number >= 0) return number;
-  }
-  throw Error(ErrorCode::invalid_argument, fmt::format("--device: '{}' is not one of auto, cpu, cuda, cuda:I", device));
+/// The numbers in "cuda", "cuda:I" and "cuda:I,J"; none for auto and the CPU.
+std::vector<int> device_numbers(const std::string& device) {
+  if (device == "auto" || device == "cpu") return {};
+  std::vector<int> numbers = cuda_devices_from(device);
+  if (!numbers.empty()) return numbers;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("--device: '{}' is not one of auto, cpu, cuda, cuda:I, cuda:I,J", device));
 }
 
 }  // namespace
@@ -68,13 +63,14 @@ void add_common_options(const Parser& command, CommonOptions& options) {
       .group(group);
   command
       .add_option("--device", options.device,
-                  "Where to compute; auto: a CUDA device if there is one, unless VICINAL_DEVICE is set")
-      .type_name("{auto,cpu,cuda[:I]}")
+                  "Where to compute; cuda:0,1 divides the work among devices; auto: a CUDA device if there is one, "
+                  "unless VICINAL_DEVICE is set")
+      .type_name("{auto,cpu,cuda[:I[,J...]]}")
       .capture_default_str()
       .group(group);
   command
       .add_option("--device-memory-limit", options.device_memory_limit,
-                  "Maximum device memory; larger tables are streamed [80 % of free memory]")
+                  "Maximum memory of each device; larger tables are streamed [80 % of free memory]")
       .type_name("SIZE")
       .group(group);
   command
@@ -178,7 +174,7 @@ std::uint64_t parse_size(std::string_view text, std::string_view option) {
 
 Runtime make_runtime(const CommonOptions& options, Computes computes) {
   if (options.quiet) silence_notes();
-  const std::optional<int> number = device_number(options.device);
+  const std::vector<int> numbers = device_numbers(options.device);
   auto line = std::make_shared<ProgressLine>(options.quiet ? "never" : options.progress);
   CpuOptions cpu;
   cpu.threads = options.threads;
@@ -193,10 +189,11 @@ Runtime make_runtime(const CommonOptions& options, Computes computes) {
   if (!options.device_memory_limit.empty()) {
     cuda.device_memory_limit = parse_size(options.device_memory_limit, "--device-memory-limit");
   }
-  if (!number && computes == Computes::on_host) return {line, Context::cpu(cpu)};
-  if (number == -1) return {line, Context::cpu(cpu)};
-  if (!number && options.device_memory_limit.empty()) return {line, Context::automatic(cpu)};
-  cuda.devices = {number.value_or(0)};
+  const bool is_open = options.device == "auto";
+  if (is_open && computes == Computes::on_host) return {line, Context::cpu(cpu)};
+  if (options.device == "cpu") return {line, Context::cpu(cpu)};
+  if (is_open && options.device_memory_limit.empty()) return {line, Context::automatic(cpu)};
+  if (!is_open) cuda.devices = numbers;
   cuda.memory_limit = cpu.memory_limit;
   cuda.threads = cpu.threads;
   cuda.progress = cpu.progress;

@@ -37,6 +37,7 @@ class CancelToken {
   [[nodiscard]] bool cancelled() const noexcept { return flag_->load(std::memory_order_relaxed); }
 
  private:
+  friend struct core::ContextAccess;  // the library's own sources
   std::shared_ptr<std::atomic<bool>> flag_;
 };
 
@@ -52,10 +53,12 @@ struct CpuOptions {
   bool map_files = false;
 };
 
-/// A CUDA device, and the CPU for the work that a device does not do: reading files, filling blocks, custom weights.
+/// CUDA devices, and the CPU for the work that a device does not do: reading files, filling blocks, custom weights.
 struct CudaOptions {
-  std::vector<int> devices = {0};  ///< the driver's number of the device; exactly one so far
-  /// Bytes of device memory, including tables that stay there; 0: 80 % of the free memory.
+  /// The driver's numbers of the devices, each once. Searches, votes, k-means and outlier scores are divided among all
+  /// of them, and other work runs on the first (docs/scale.md).
+  std::vector<int> devices = {0};
+  /// Bytes of memory of each device, including tables that stay there; 0: 80 % of the free memory.
   std::uint64_t device_memory_limit = 0;
   std::uint64_t memory_limit = 0;  ///< as CpuOptions, of host memory
   int threads = 0;
@@ -71,21 +74,22 @@ class VICINAL_API Context {
   /// VICINAL_ISA, `device_unavailable` naming an instruction set that the machine lacks. Threads are started when they
   /// are first needed.
   static Context cpu(const CpuOptions& options = {});
-  /// A CUDA device. Tables may be in its memory (Memory::cuda), prepared tables stay there, and calls from several
-  /// threads take turns. The first call in a process takes some tenths of a second. Throws `device_unavailable` naming
-  /// the first thing that is missing (driver, device, plug-in, a fitting version or architecture), `invalid_argument`
-  /// for more than one device, and what `cpu` throws.
+  /// One CUDA device or several. Tables may be in the memory of a single one (Memory::cuda), prepared tables stay
+  /// there, and calls from several threads take turns. With several devices, tables are in host memory, and each device
+  /// gets an equal share of `threads`. The first call in a process takes some tenths of a second. Throws
+  /// `device_unavailable` naming the first thing that is missing (driver, device, plug-in, a fitting version or
+  /// architecture), `invalid_argument` for no device and for one that is named twice, and what `cpu` throws.
   static Context cuda(const CudaOptions& options = {});
   /// The first CUDA device if driver, device and plug-in are present, else the CPU. If the environment variable
-  /// VICINAL_DEVICE is set ("auto", "cpu", "cuda" or "cuda:1"), it decides. Throws `invalid_argument` for any other
-  /// value of it, and what `cuda` throws if the value names CUDA.
+  /// VICINAL_DEVICE is set ("auto", "cpu", "cuda", "cuda:1" or "cuda:0,1"), it decides. Throws `invalid_argument` for
+  /// any other value of it, and what `cuda` throws if the value names CUDA.
   static Context automatic(const CpuOptions& options = {});
 
   /// The same device, threads, progress function and cancel token with another limit of host memory; 0: 80 % of the
   /// free memory of machine or cgroup. For a part of a job while other parts hold memory.
   [[nodiscard]] Context with_memory_limit(std::uint64_t bytes) const;
 
-  /// "cpu", "cuda:0".
+  /// "cpu", "cuda:0", "cuda:0,1".
   [[nodiscard]] const std::string& device() const noexcept;
   [[nodiscard]] int threads() const noexcept;
   [[nodiscard]] std::uint64_t memory_limit() const noexcept;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vicinal/error.hpp"
@@ -35,6 +36,10 @@ struct TensorCoreSums {
   std::string model;         ///< the model whose error bound holds: "hopper", "ampere" or "volta"; empty: none holds
   double largest_error = 0;  ///< largest error seen / bound of the model, or / the largest bound if no model holds
 };
+
+/// The numbers of the devices that "cuda" (0), "cuda:1" and "cuda:0,1,2" name, for CudaOptions::devices. Empty for any
+/// other text.
+VICINAL_API std::vector<int> cuda_devices_from(std::string_view name);
 
 /// All fields are empty for a context on the CPU.
 VICINAL_API TensorCoreSums tensor_core_sums(const Context& ctx);

@@ -95,19 +95,12 @@ Context context_of(const Place& place, const ProgressFn& progress) {
   if (device == "cpu") return Context::cpu(options_of<CpuOptions>(place, progress));
   auto options = options_of<CudaOptions>(place, progress);
   options.device_memory_limit = place.device_memory_limit;
-  if (device == "cuda") return Context::cuda(options);
-  const std::string_view prefix = "cuda:";
-  int number = -1;
-  const char* const end = device.data() + device.size();
-  if (device.starts_with(prefix)) {
-    const auto read = std::from_chars(device.data() + prefix.size(), end, number);
-    if (read.ec != std::errc() || read.ptr != end) number = -1;
-  }
-  if (number < 0) {
+  options.devices = cuda_devices_from(device);
+  if (options.devices.empty()) {
     throw Error(ErrorCode::invalid_argument, "device: unknown value '" + place.device +
-                                                 "'; expected 'auto', 'cpu', 'cuda' or a number such as 'cuda:1'");
+                                                 "'; expected 'auto', 'cpu', 'cuda', a number such as 'cuda:1' or "
+                                                 "several such as 'cuda:0,1'");
   }
-  options.devices = {number};
   return Context::cuda(options);
 }
 

@@ -13,7 +13,7 @@ namespace vicinal::python {
 
 /// Where a call runs and within which limits.
 struct Place {
-  std::string device = "auto";  ///< "auto", "cpu", "cuda", "cuda:1"
+  std::string device = "auto";  ///< "auto", "cpu", "cuda", "cuda:1", "cuda:0,1"
   std::int64_t threads = 0;     ///< 0: all cores, at most OMP_NUM_THREADS where that is set
   std::uint64_t memory_limit = 0;
   std::uint64_t device_memory_limit = 0;

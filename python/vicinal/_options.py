@@ -60,10 +60,10 @@ Weights = Literal["uniform", "distance"] | Callable[[NDArray[np.float64]], Any]
 class Common(TypedDict, total=False):
     """Keywords of every function that computes."""
 
-    device: str  #: "auto" (default), "cpu", "cuda", "cuda:1"
+    device: str  #: "auto" (default), "cpu", "cuda", "cuda:1"; "cuda:0,1" divides the work among devices
     threads: int | None  #: default: all cores, at most OMP_NUM_THREADS where that is set
     memory_limit: int | None  #: bytes; default: 80 % of what the machine or its control group has free
-    device_memory_limit: int | None  #: bytes; default: 80 % of what the device has free
+    device_memory_limit: int | None  #: bytes of each device; default: 80 % of what the device has free
     progress: bool | Callable[[str, float], object] | None  #: True: a bar by tqdm
 
 

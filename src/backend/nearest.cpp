@@ -2,6 +2,7 @@
 #include "backend/nearest.hpp"
 
 #include "core/in_steps.hpp"
+#include "core/list_room.hpp"
 
 namespace vicinal::kernels {
 
@@ -23,8 +24,7 @@ void DeviceSlot::put(int device, std::shared_ptr<void> held) const {
 }
 
 HostLists::HostLists(const Context& ctx, const NearestBackend& backend, const NearestTask& task, SearchStats& stats) {
-  core::resize_in_steps(ctx, ids, task.queries.rows() * task.k);
-  core::resize_in_steps(ctx, distances, task.queries.rows() * task.k);
+  core::resize_lists(ctx, ids, distances, task.queries.rows() * task.k);
   std::vector<std::int64_t> offsets;
   std::vector<std::int64_t> counts;
   NearestResult result{ids, distances, offsets, counts, stats};
@@ -46,8 +46,7 @@ void NearestBackend::classify(const Context& ctx, const NearestTask& task, const
   graph.k = task.k;
   graph.metric = task.metric;
   graph.p = task.p;
-  core::resize_in_steps(ctx, graph.ids, graph.rows * graph.k);
-  core::resize_in_steps(ctx, graph.distances, graph.rows * graph.k);
+  core::resize_lists(ctx, graph.ids, graph.distances, graph.rows * graph.k);
   std::vector<std::int64_t> counts;
   NearestResult found{graph.ids, graph.distances, graph.offsets, counts, stats};
   search(ctx, task, found);

@@ -59,6 +59,8 @@ class TreeSlot {
   /// The tree, made by `make` if there is none; waiting is cancellable.
   std::shared_ptr<const Tree> get_or_make(const Context& ctx, const std::function<std::shared_ptr<const Tree>()>& make,
                                           int device = kHost) const;
+  /// Keeps a tree that was made elsewhere, unless there is one.
+  void keep(std::shared_ptr<const Tree> tree, int device) const;
 
  private:
   mutable std::mutex making_;  // held while a tree is made

@@ -36,4 +36,12 @@ std::shared_ptr<const Tree> TreeSlot::get_or_make(const Context& ctx,
   return tree;
 }
 
+void TreeSlot::keep(std::shared_ptr<const Tree> tree, int device) const {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [place, other] : trees_) {
+    if (place == device) return;
+  }
+  trees_.emplace_back(device, std::move(tree));
+}
+
 }  // namespace vicinal::kernels

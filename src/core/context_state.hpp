@@ -65,9 +65,15 @@ struct Context::State {
 namespace core {
 
 struct ContextAccess {
+  using State = Context::State;
   static const Context::State& state(const Context& ctx) noexcept { return *ctx.state_; }
   static ThreadPool& pool(const Context& ctx) noexcept { return *ctx.state_->pool; }
   static Ablation ablation(const Context& ctx) noexcept { return ctx.state_->ablation; }
+  static Context context(std::shared_ptr<Context::State> state) { return Context(std::move(state)); }
+  /// Whether the work is cancelled from now on.
+  static void set(const CancelToken& token, bool cancelled) noexcept {
+    token.flag_->store(cancelled, std::memory_order_relaxed);
+  }
 };
 
 }  // namespace core

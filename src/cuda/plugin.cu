@@ -323,6 +323,10 @@ std::unique_ptr<Clustering> cluster(Session& session, const Host& host, const pl
   return std::make_unique<Clustering>(session, host, task);
 }
 
+void cluster_parts(void* clustering, std::int64_t** parts, plugin::Status* status) {
+  with_object<Clustering>(clustering, status, [&](Clustering& made) { made.parts(*parts); });
+}
+
 std::int32_t seeds(void* clustering, std::int64_t trials) {
   return static_cast<const Clustering*>(clustering)->seeds(trials) ? 1 : 0;
 }
@@ -370,6 +374,10 @@ plugin::Functions table_of_functions() {
   functions.cluster_step = entry<&Clustering::step>;
   functions.cluster_move = entry<&Clustering::move>;
   functions.cluster_state = entry<&Clustering::state>;
+  functions.cluster_ranges = entry<&Clustering::ranges>;
+  functions.cluster_share = entry<&Clustering::share>;
+  functions.cluster_parts = cluster_parts;
+  functions.cluster_means = entry<&Clustering::means_of>;
   functions.cluster_rows = entry<&Clustering::rows>;
   functions.seeds = seeds;
   functions.seed = entry<&Clustering::seed>;
@@ -379,6 +387,11 @@ plugin::Functions table_of_functions() {
   functions.seed_state = entry<seed_state>;
   functions.lof = entry<score_outliers>;
   functions.lof_bytes = entry<outlier_bytes>;
+  functions.lof_rows =
+      entry<make<OutlierRows, const Host&, const plugin::Search&, plugin::Outliers&, plugin::Counters&>>;
+  functions.release_lof_rows = release<OutlierRows>;
+  functions.lof_densities = entry<&OutlierRows::densities>;
+  functions.lof_scores = entry<&OutlierRows::scores>;
   functions.find_donors = entry<find_donors>;
   functions.donor_bytes = entry<donor_bytes>;
   functions.label = entry<label_members>;

@@ -425,7 +425,10 @@ const std::string& cuda_missing() {
 }
 
 const Context& cuda_context() {
-  static const Context kContext = Context::cuda({.threads = 3});
+  // "cuda:0,1": the same tests on several devices.
+  const char* const devices = std::getenv("VICINAL_TEST_DEVICES");
+  static const Context kContext =
+      Context::cuda({.devices = cuda_devices_from(devices != nullptr ? devices : "cuda"), .threads = 3});
   return kContext;
 }
 

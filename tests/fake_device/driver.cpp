@@ -1,4 +1,5 @@
-// A libcuda.so.1 for machines without a device: one that has 1 GB, whose memory is the host's. With it and the
+// A libcuda.so.1 for machines without a device: some that have 1 GB each (VICINAL_FAKE_DEVICES, 4), whose memory is the
+// host's. With it and the
 // fake plug-in beside this file the contract tests go through everything of the CUDA backend but its kernels.
 #include <cstdlib>
 #include <cstring>
@@ -25,7 +26,8 @@ EXPORTED int cuDriverGetVersion(int* version) {
   return 0;
 }
 EXPORTED int cuDeviceGetCount(int* count) {
-  *count = 1;
+  const char* const wanted = std::getenv("VICINAL_FAKE_DEVICES");
+  *count = wanted != nullptr ? std::atoi(wanted) : 4;
   return 0;
 }
 EXPORTED int cuDeviceGet(int* device, int number) {

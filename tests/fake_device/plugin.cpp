@@ -17,6 +17,7 @@
 #include "core/distance.hpp"
 #include "core/table_access.hpp"
 #include "donors.hpp"
+#include "engine.hpp"
 #include "graph.hpp"
 #include "krylov.hpp"
 #include "lle.hpp"
@@ -32,10 +33,6 @@ namespace {
 
 struct HostFailed {};
 
-struct Engine {
-  std::uint64_t limit = 0;
-  std::uint64_t resident = 0;
-};
 struct Resident {
   Engine* engine = nullptr;
   std::vector<double> rows;
@@ -48,6 +45,17 @@ struct Tree {
   std::int64_t rows = 0;
 };
 constexpr std::uint64_t kTreeRowBytes = 4;
+
+/// The device that is to be lost, and at which of its calls from then on; below 0: none.
+std::atomic<std::int32_t> lost_device = -1;
+std::atomic<std::int64_t> calls_left = 0;
+
+/// At the beginning of what computes on a device.
+void call_on(const Engine& engine) {
+  if (engine.device == lost_device && calls_left.fetch_sub(1) <= 1) {
+    throw Error(ErrorCode::internal, "CUDA: synchronize: the device is lost");
+  }
+}
 
 std::uint64_t row_bytes(const Table& table) {
   return static_cast<std::uint64_t>(table.cols * size_of(static_cast<DType>(table.dtype)));
@@ -303,6 +311,7 @@ class Run {
 void open(const OpenOptions* options, void** engine, EngineFacts* facts, Status* status) {
   guarded(status, [&] {
     auto made = std::make_unique<Engine>();
+    made->device = options->device;
     made->limit = options->memory_limit != 0 ? options->memory_limit : std::uint64_t{1} << 30;
     *facts = {90, 4, made->limit};
     *engine = made.release();
@@ -336,6 +345,7 @@ Resident* take_in(Engine& engine, const Table& table, const HostCalls& host, dou
 
 void prepare(void* engine, const HostCalls* host, const Table* table, Preparation* result, Status* status) {
   guarded(status, [&] {
+    call_on(*static_cast<Engine*>(engine));
     result->resident = take_in(*static_cast<Engine*>(engine), *table, *host, result->centre, result->first_row);
     result->largest = 1e154;  // nothing is known: no key may be left out because of it
   });
@@ -343,6 +353,7 @@ void prepare(void* engine, const HostCalls* host, const Table* table, Preparatio
 void upload(void* engine, const HostCalls* host, const Table* table, const Preparation* /*facts*/, void** resident,
             Status* status) {
   guarded(status, [&] {
+    call_on(*static_cast<Engine*>(engine));
     if (!has_room(*static_cast<Engine*>(engine), bytes_of(*table))) return;
     *resident = take_in(*static_cast<Engine*>(engine), *table, *host, nullptr);
   });
@@ -365,6 +376,7 @@ void plan(void* engine, const Search* search, std::uint64_t* bytes, Status* stat
 }
 void nearest(void* engine, const HostCalls* host, const Search* search, Counters* counters, Status* status) {
   guarded(status, [&] {
+    call_on(*static_cast<Engine*>(engine));
     Run(*static_cast<Engine*>(engine), *host, *search).run();
     counters->distinct_rows = search->table.rows;
     if (search->tree != nullptr) counters->survivors = search->table.rows * search->queries.rows;
@@ -385,6 +397,7 @@ void build_tree(void* engine, const HostCalls* host, const void* resident, void*
   guarded(status, [&] {
     auto made = std::make_unique<Tree>();
     made->engine = static_cast<Engine*>(engine);
+    call_on(*made->engine);
     made->rows = static_cast<const Resident*>(resident)->count;
     if (host->cancelled(host->user) != 0) throw Error(ErrorCode::cancelled, "cancelled");
     made->engine->resident += static_cast<std::uint64_t>(made->rows) * kTreeRowBytes;
@@ -432,21 +445,27 @@ void cluster_bytes(void* engine, const Clustering* task, ClusterRoom* room, Stat
 }
 void cluster(void* engine, const HostCalls* host, const Clustering* task, void** clustering, Status* status) {
   guarded(status, [&] {
+    call_on(*static_cast<Engine*>(engine));
     const ClusterRoom room = room_for(*static_cast<Engine*>(engine), *task);
     if (on_device(task->table.memory)) require_device_memory(task->table.data, "table");
     if (host->cancelled(host->user) != 0) throw Error(ErrorCode::cancelled, "cancelled");
     std::vector<double> weights;
     if (task->weights != nullptr) weights.assign(task->weights, task->weights + task->table.rows);
     *clustering = std::make_unique<FakeClustering>(read(task->table, 0, task->table.rows), task->table.cols,
-                                                   std::move(weights), task->clusters, task->sums != 0, room.part)
+                                                   std::move(weights), task->clusters, task->sums != 0, room.part,
+                                                   task->first_row, *static_cast<Engine*>(engine))
                       .release();
   });
 }
-FakeClustering& fake_of(void* clustering) {
+FakeClustering& known_of(void* clustering) {
   return *static_cast<FakeClustering*>(clustering);
 }
+FakeClustering& fake_of(void* clustering) {
+  call_on(known_of(clustering).engine);
+  return known_of(clustering);
+}
 void release_clustering(void* clustering) {
-  delete &fake_of(clustering);
+  delete &known_of(clustering);
 }
 /// Where the rows pass through, they are read again and must be what they were.
 FakeClustering& pass(void* clustering, const Table& table) {
@@ -495,7 +514,7 @@ void cluster_move(void* clustering, const Table* table, std::int64_t row, std::i
 void cluster_state(void* clustering, const HostCalls* /*host*/, const Table* table, const ClusterState* state,
                    Status* status) {
   guarded(status, [&] {
-    const bool asks_keys = state->keys != nullptr || state->inertia != nullptr;
+    const bool asks_keys = state->keys != nullptr || state->inertia != nullptr || state->inertia_limbs != nullptr;
     FakeClustering& made = asks_keys ? pass(clustering, *table) : fake_of(clustering);
     const auto k = static_cast<std::size_t>(made.k);
     const auto n = static_cast<std::size_t>(made.rows());
@@ -507,7 +526,20 @@ void cluster_state(void* clustering, const HostCalls* /*host*/, const Table* tab
     }
     if (state->keys != nullptr) made.lloyd().keys({state->keys, n});
     if (state->inertia != nullptr) *state->inertia = made.lloyd().inertia();
+    if (state->inertia_limbs != nullptr) made.inertia_limbs(state->inertia_limbs);
   });
+}
+void cluster_ranges(void* clustering, TermRange* columns, Status* status) {
+  guarded(status, [&] { fake_of(clustering).ranges(columns); });
+}
+void cluster_share(void* clustering, const SumLayout* layout, Status* status) {
+  guarded(status, [&] { fake_of(clustering).share(*layout); });
+}
+void cluster_parts(void* clustering, std::int64_t** parts, Status* status) {
+  guarded(status, [&] { *parts = fake_of(clustering).parts(); });
+}
+void cluster_means(void* clustering, const std::int64_t* parts, double* shift, Status* status) {
+  guarded(status, [&] { *shift = fake_of(clustering).means_of(parts); });
 }
 void cluster_rows(void* clustering, const Table* table, const std::int64_t* rows, std::int64_t count, double* values,
                   Status* status) {
@@ -517,7 +549,7 @@ void cluster_rows(void* clustering, const Table* table, const std::int64_t* rows
   });
 }
 std::int32_t seeds(void* clustering, std::int64_t /*trials*/) {
-  const FakeClustering& made = fake_of(clustering);
+  const FakeClustering& made = known_of(clustering);
   return made.part < made.rows() ? 0 : 1;
 }
 void seed(void* clustering, std::int64_t trials, Status* status) {
@@ -564,22 +596,57 @@ void lof_bytes(void* engine, const Outliers* task, std::uint64_t* bytes, Status*
   });
 }
 
+void find_lists(Engine& engine, const HostCalls& host, Search search, const Outliers& task,
+                std::vector<std::int64_t>& ids, std::vector<double>& distances, Counters& counters) {
+  ids.resize(static_cast<std::size_t>(task.rows * task.stride));
+  distances.resize(ids.size());
+  search.ids = ids.data();
+  search.distances = distances.data();
+  Run(engine, host, search).run();
+  counters.distinct_rows = search.table.rows;
+  if (search.tree != nullptr) counters.survivors = search.table.rows * search.queries.rows;
+}
+
+void lof_rows(void* engine, const HostCalls* host, const Search* search, Outliers* task, Counters* counters,
+              void** rows, Status* status) {
+  guarded(status, [&] {
+    Engine& on = *static_cast<Engine*>(engine);
+    call_on(on);
+    require_room(on, *task);
+    auto made = std::make_unique<FakeLofRows>(*task, on);
+    find_lists(on, *host, *search, *task, made->ids, made->distances, *counters);
+    made->k_distances(*task);
+    *rows = made.release();
+  });
+}
+void release_lof_rows(void* rows) {
+  delete static_cast<FakeLofRows*>(rows);
+}
+void lof_densities(void* rows, const double* k_distances, double* densities, Status* status) {
+  guarded(status, [&] {
+    const auto& made = *static_cast<FakeLofRows*>(rows);
+    call_on(made.engine);
+    made.densities(k_distances, densities);
+  });
+}
+void lof_scores(void* rows, const double* densities, std::int64_t first_row, double* scores, Status* status) {
+  guarded(status, [&] {
+    const auto& made = *static_cast<FakeLofRows*>(rows);
+    call_on(made.engine);
+    made.scores(densities, first_row, scores);
+  });
+}
+
 void lof(void* engine, const HostCalls* host, const Search* search, Outliers* task, Counters* counters,
          Status* status) {
   guarded(status, [&] {
+    call_on(*static_cast<Engine*>(engine));
     require_room(*static_cast<Engine*>(engine), *task);
     if ((search != nullptr) != (task->ids == nullptr)) throw std::runtime_error("lists and a search, or neither");
     std::vector<std::int64_t> ids;
     std::vector<double> distances;
     if (search != nullptr) {
-      ids.resize(static_cast<std::size_t>(task->rows * task->stride));
-      distances.resize(ids.size());
-      Search asked = *search;
-      asked.ids = ids.data();
-      asked.distances = distances.data();
-      Run(*static_cast<Engine*>(engine), *host, asked).run();
-      counters->distinct_rows = asked.table.rows;
-      if (asked.tree != nullptr) counters->survivors = asked.table.rows * asked.queries.rows;
+      find_lists(*static_cast<Engine*>(engine), *host, *search, *task, ids, distances, *counters);
       task->ids = ids.data();
       task->distances = distances.data();
     }
@@ -732,6 +799,12 @@ extern "C" __attribute__((visibility("default"))) std::int64_t vicinal_fake_rows
   return vicinal::plugin::rows_sent;
 }
 
+/// The call of a device, counted from 1, at which it is lost; a device below 0: none is.
+extern "C" __attribute__((visibility("default"))) void vicinal_fake_lose(std::int32_t device, std::int64_t call) {
+  vicinal::plugin::calls_left = call;
+  vicinal::plugin::lost_device = device;
+}
+
 extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functions* vicinal_cuda_plugin() {
   namespace plugin = vicinal::plugin;
   static const plugin::Functions kFunctions = [] {
@@ -761,6 +834,10 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.cluster_move = plugin::cluster_move;
     functions.cluster_state = plugin::cluster_state;
     functions.cluster_rows = plugin::cluster_rows;
+    functions.cluster_ranges = plugin::cluster_ranges;
+    functions.cluster_share = plugin::cluster_share;
+    functions.cluster_parts = plugin::cluster_parts;
+    functions.cluster_means = plugin::cluster_means;
     functions.seeds = plugin::seeds;
     functions.seed = plugin::seed;
     functions.seed_draw = plugin::seed_draw;
@@ -769,6 +846,10 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.seed_state = plugin::seed_state;
     functions.lof = plugin::lof;
     functions.lof_bytes = plugin::lof_bytes;
+    functions.lof_rows = plugin::lof_rows;
+    functions.release_lof_rows = plugin::release_lof_rows;
+    functions.lof_densities = plugin::lof_densities;
+    functions.lof_scores = plugin::lof_scores;
     functions.find_donors = plugin::find_donors;
     functions.donor_bytes = plugin::donor_bytes;
     functions.label = plugin::label;

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Usage: run.sh [tests|portable|sanitize|all|python|sklearn] in the folder that carry.sh made. Runs the contract tests on
+# Usage: run.sh [tests|portable|sanitize|all|devices|python|sklearn] in the folder that carry.sh made. Runs the contract tests on
 # the CUDA device alone, as many at a time as there are cores; then all again with the screen that other devices have
 # (portable); then the smaller ones of them under compute-sanitizer, where that is at hand. Needs bash, a driver, and
-# nothing else. `python` runs python_tables.py and scikit-learn's own tests with vicinal on the device. It needs Python
+# nothing else. `devices`: what several devices give, and the contract tests of searches, k-means and outlier scores on
+# DEVICES (cuda:0,1) as one. `python` runs python_tables.py and scikit-learn's own tests with vicinal on the device. It needs Python
 # 3.12 or later with pytest, and the wheels that carry.sh was given; CuPy, PyTorch and JAX are used where they are
 # installed. `sklearn` uses the machine's cores instead: scikit-learn's tests with seeds 42, 0 and 7, what uses its
 # classes, and, as far as MINUTES (8) allow, the whole suite; what is done is not done again.
@@ -145,9 +146,14 @@ case $what in
     run_tests portable VICINAL_CUDA_PATH=portable
     run_sanitizer
     ;;
+  devices)
+    FILTER='OnDevice/Devices*:Devices.*' run_tests devices
+    FILTER=${FILTER:-Search*:Random*:Radius*:Vote*:Regress*:KMeans*:Lof*:LOF*:Outlier*:Parts*:Tree*:Refusal*} \
+      run_tests together "VICINAL_TEST_DEVICES=${DEVICES:-cuda:0,1}"
+    ;;
   python) run_python ;;
   sklearn) run_sklearn ;;
-  *) echo "usage: run.sh [tests|portable|sanitize|all|python|sklearn]" >&2; exit 2 ;;
+  *) echo "usage: run.sh [tests|portable|sanitize|all|devices|python|sklearn]" >&2; exit 2 ;;
 esac
 ((failed)) && echo "GPU tests FAILED, logs in $logs" || echo "GPU tests passed"
 exit "$failed"

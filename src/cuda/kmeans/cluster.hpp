@@ -16,6 +16,7 @@
 #include "cuda/nearest/task.hpp"
 #include "formulas/kmeans/float_bound.hpp"
 #include "formulas/kmeans/limbs.hpp"
+#include "plugin/abi/plugin.hpp"
 
 namespace vicinal::cuda::kmeans {
 
@@ -148,7 +149,7 @@ void decide_narrow(const Engine& engine, const ClusterView& view);
 void decide_wide(const Engine& engine, const ClusterView& view);
 void own_keys(const Engine& engine, const ClusterView& view, double* keys);
 /// The exact sum of weight times key, in limbs of 32 bits from 2^-1074: [kKeyLimbs], cleared before.
-inline constexpr int kKeyLimbs = 68;
+inline constexpr int kKeyLimbs = static_cast<int>(plugin::kInertiaLimbs);
 void add_keys(const Engine& engine, const ClusterView& view, const double* keys, std::int64_t* limbs);
 void widen_chosen(const Engine& engine, const Rows& rows, const std::int64_t* chosen, std::int64_t count,
                   double* values);

@@ -61,12 +61,14 @@ Clustering::~Clustering() {
   session_.resident_bytes -= bytes_;
   static_cast<void>(cudaStreamSynchronize(engine_.stream));
   static_cast<void>(cudaFreeHost(told_));
+  if (shown_ != nullptr) static_cast<void>(cudaFreeHost(shown_));
 }
 
 void Clustering::scan(const Host& host, const plugin::Clustering& task) {
   const std::int64_t d = task.table.cols;
   const std::int64_t columns = sum_columns(task);
-  std::vector<ColumnScan> found(static_cast<std::size_t>(columns), ColumnScan{0, 0, 4096});
+  scanned_.assign(static_cast<std::size_t>(columns), ColumnScan{0, 0, 4096});
+  std::vector<ColumnScan>& found = scanned_;
   const Buffer<ColumnScan> on_device(engine_, columns);
   const Buffer<unsigned long long> refused(engine_, 1);
   unsigned long long place = ~0ULL;
@@ -84,7 +86,8 @@ void Clustering::scan(const Host& host, const plugin::Clustering& task) {
     const auto column = static_cast<std::int64_t>(place) % d;
     std::vector<double> values(static_cast<std::size_t>(d));
     this->rows(task.table, &row, 1, values.data());
-    throw Failure{ErrorCode::bad_data, "table: row " + std::to_string(row) + ", column " + std::to_string(column) +
+    throw Failure{ErrorCode::bad_data, "table: row " + std::to_string(task.first_row + row) + ", column " +
+                                           std::to_string(column) +
                                            (std::isfinite(values[static_cast<std::size_t>(column)])
                                                 ? " is so large that squared distances may overflow"
                                                 : " is not a finite number")};
@@ -93,7 +96,8 @@ void Clustering::scan(const Host& host, const plugin::Clustering& task) {
   for (std::int64_t j = 0; j < d; ++j) {
     largest = std::max(largest, as_double(found[static_cast<std::size_t>(j)].largest));
   }
-  if (task.weights != nullptr) {
+  // Of a shard's weights the host says it, which knows those of all.
+  if (task.weights != nullptr && task.sums != plugin::kSumsOfShard) {
     const double most = as_double(found.back().term);
     const auto n = static_cast<double>(task.table.rows);
     const double squares = largest * largest * 4 * static_cast<double>(d);
@@ -102,7 +106,7 @@ void Clustering::scan(const Host& host, const plugin::Clustering& task) {
     }
   }
   make_frame(task.table, found.data(), largest);
-  if (task.sums != 0) plan_sums(task, found.data());
+  if (task.sums != 0) plan_sums(task);
 }
 
 // The median of each column of a sample.
@@ -169,30 +173,34 @@ void Clustering::make_half(const ColumnScan* columns, const double* middle) {
   half.middle = middle_.data();
 }
 
-void Clustering::plan_sums(const plugin::Clustering& task, const ColumnScan* columns) {
+void Clustering::plan_sums(const plugin::Clustering& task) {
   view_.columns = static_cast<int>(sum_columns(task));
-  int log = 1;
-  while ((std::int64_t{1} << log) < task.table.rows + 1) ++log;
-  view_.bits = std::clamp(62 - log, core::kMinLimbBits, core::kMaxLimbBits);
-  view_.limbs = 1;
+  orders_ = orders_changes(engine_, task, parts_.part());
+  if (task.sums == plugin::kSumsOfShard) return;  // how they are kept follows from all shards
+  const int bits = core::limb_bits_for(task.table.rows);
+  int limbs = 1;
   std::vector<int> bases;
-  for (int j = 0; j < view_.columns; ++j) {
-    const double largest = as_double(columns[j].term);
-    bases.push_back(largest > 0 ? columns[j].last - 1074 : 0);
-    if (!(largest > 0)) continue;
-    const int depth = std::ilogb(largest) + 1 - bases.back();
-    view_.limbs = std::max(view_.limbs, (depth + view_.bits - 1) / view_.bits);
+  for (const ColumnScan& column : scanned_) {
+    const double largest = as_double(column.term);
+    bases.push_back(largest > 0 ? column.last - 1074 : 0);
+    limbs = std::max(limbs, core::limbs_for(largest, bases.back(), bits));
   }
-  const std::uint64_t sums = sum_bytes(task, view_.limbs);
+  const std::uint64_t sums = sum_bytes(task, limbs);
   require_room(session_, bytes_ + sums, "kmeans: sums of values so far apart");
   bytes_ += sums;
+  make_sums({limbs, bits, bases.data()});
+}
+
+void Clustering::make_sums(const plugin::SumLayout& layout) {
+  view_.limbs = layout.limbs;
+  view_.bits = layout.bits;
   bases_ = Buffer<int>(engine_, view_.columns);
-  to_device(engine_, bases_.data(), bases.data(), view_.columns);
+  to_device(engine_, bases_.data(), layout.bases, view_.columns);
   engine_.synchronize();
   view_.bases = bases_.data();
   sums_ = Buffer<std::int64_t>(engine_, most_ * view_.limbs * view_.columns);
   view_.sums = sums_.data();
-  if (!orders_changes(engine_, task, parts_.part())) return;
+  if (!orders_) return;
   entries_ = Buffer<std::uint32_t>(engine_, 2 * parts_.part());
   cursors_ = Buffer<std::uint32_t>(engine_, most_ + 1);
   change_counts_ = Buffer<std::uint64_t>(engine_, most_);
@@ -371,7 +379,8 @@ void Clustering::state(const Host& host, const plugin::Table& table, const plugi
   if (state.sizes != nullptr) to_host(engine_, sizes.data(), sizes_.data(), view_.k);
   if (state.labels != nullptr) to_host(engine_, state.labels, labels_.data(), labels_.size());
   std::vector<std::int64_t> limbs(kKeyLimbs);
-  if (state.keys != nullptr || state.inertia != nullptr) {
+  const bool sums_keys = state.inertia != nullptr || state.inertia_limbs != nullptr;
+  if (state.keys != nullptr || sums_keys) {
     const Buffer<double> keys(engine_, parts_.part());
     const Buffer<std::int64_t> sums(engine_, kKeyLimbs);
     sums.zero();
@@ -379,12 +388,13 @@ void Clustering::state(const Host& host, const plugin::Table& table, const plugi
       show(rows, first);
       own_keys(engine_, view_, keys.data());
       if (state.keys != nullptr) to_host(engine_, state.keys + first, keys.data(), rows.n);
-      if (state.inertia != nullptr) add_keys(engine_, view_, keys.data(), sums.data());
+      if (sums_keys) add_keys(engine_, view_, keys.data(), sums.data());
     });
     to_host(engine_, limbs.data(), sums.data(), kKeyLimbs);
   }
   engine_.synchronize();
   if (state.sizes != nullptr) std::copy(sizes.begin(), sizes.end(), state.sizes);
+  if (state.inertia_limbs != nullptr) std::copy(limbs.begin(), limbs.end(), state.inertia_limbs);
   if (state.inertia == nullptr) return;
   const std::int64_t carry = core::settle_limbs(limbs.data(), 1, kKeyLimbs, 32);
   *state.inertia = core::rounded_limbs(limbs.data(), 1, kKeyLimbs, 32, carry, -1074);
@@ -396,6 +406,50 @@ void Clustering::rows(const plugin::Table& table, const std::int64_t* rows, std:
   widen_chosen(engine_, chosen.rows, chosen.numbers.data(), count, wide.data());
   to_host(engine_, values, wide.data(), wide.size());
   engine_.synchronize();
+}
+
+void Clustering::ranges(plugin::TermRange* columns) const {
+  for (std::size_t j = 0; j < scanned_.size(); ++j) {
+    columns[j] = {as_double(scanned_[j].largest), as_double(scanned_[j].term), scanned_[j].last};
+  }
+}
+
+void Clustering::share(const plugin::SumLayout& layout) {
+  // Its own sums, those of all, and the copy of the latter's sizes.
+  const std::int64_t count = most_ * layout.limbs * view_.columns;
+  const auto bytes = static_cast<std::uint64_t>(2 * count + most_) * sizeof(std::int64_t);
+  require_room(session_, bytes, "kmeans: sums of a shard");
+  make_sums(layout);
+  shared_sums_ = Buffer<std::int64_t>(engine_, count);
+  shared_sizes_ = Buffer<long long>(engine_, most_);
+  bytes_ += bytes;
+  session_.resident_bytes += bytes;
+  void* pinned = nullptr;
+  check(cudaHostAlloc(&pinned, static_cast<std::size_t>(count + most_) * sizeof(std::int64_t), cudaHostAllocPortable),
+        "allocate pinned memory");
+  shown_ = static_cast<std::int64_t*>(pinned);
+}
+
+void Clustering::parts(std::int64_t*& parts) {
+  const std::int64_t count = view_.k * view_.limbs * view_.columns;
+  static_assert(sizeof(long long) == sizeof(std::int64_t));
+  to_host(engine_, shown_, sums_.data(), count);
+  to_host(engine_, reinterpret_cast<long long*>(shown_ + count), sizes_.data(), view_.k);
+  engine_.synchronize();
+  parts = shown_;
+}
+
+void Clustering::means_of(const std::int64_t* parts, double* shift) {
+  const std::int64_t count = view_.k * view_.limbs * view_.columns;
+  to_device(engine_, shared_sums_.data(), parts, count);
+  to_device(engine_, shared_sizes_.data(), reinterpret_cast<const long long*>(parts + count), view_.k);
+  ClusterView all = view_;
+  all.sums = shared_sums_.data();
+  all.sizes = shared_sizes_.data();
+  move_centres(engine_, all, false);
+  to_host(engine_, told_, view_.outcome, 1);
+  engine_.synchronize();
+  *shift = told_->shift;
 }
 
 bool Clustering::seeds(std::int64_t trials) const {

@@ -29,6 +29,11 @@ class Clustering {
   void move(const plugin::Table& table, std::int64_t row, std::int32_t cluster);
   void state(const Host& host, const plugin::Table& table, const plugin::ClusterState& state);
   void rows(const plugin::Table& table, const std::int64_t* rows, std::int64_t count, double* values);
+  // Of some of a table's rows: see plugin/abi/plugin.hpp.
+  void ranges(plugin::TermRange* columns) const;
+  void share(const plugin::SumLayout& layout);
+  void parts(std::int64_t*& parts);
+  void means_of(const std::int64_t* parts, double* shift);
   /// Whether there is room for a seeding; one of rows that lie in the device's memory has no other place.
   [[nodiscard]] bool seeds(std::int64_t trials) const;
   void seed(std::int64_t trials);
@@ -42,7 +47,8 @@ class Clustering {
   [[nodiscard]] std::vector<double> middle_of(const plugin::Table& table);
   void make_frame(const plugin::Table& table, const ColumnScan* columns, double largest);
   void make_half(const ColumnScan* columns, const double* middle);
-  void plan_sums(const plugin::Clustering& task, const ColumnScan* columns);
+  void plan_sums(const plugin::Clustering& task);
+  void make_sums(const plugin::SumLayout& layout);
   void make_room();
   void make_half_room();
   void make_point_room();
@@ -58,8 +64,10 @@ class Clustering {
   ClusterView view_;
   std::int64_t most_;  ///< clusters
   std::uint64_t bytes_ = 0;
-  bool lies_there_;  ///< the table, in the device's memory
-  bool adds_all_;    ///< not only what changed
+  bool lies_there_;      ///< the table, in the device's memory
+  bool adds_all_;        ///< not only what changed
+  bool orders_ = false;  ///< changes are ordered before they are added
+  std::vector<ColumnScan> scanned_;
   RowParts parts_;
   Buffer<double> weights_;
   Buffer<float> shift_;
@@ -88,7 +96,10 @@ class Clustering {
   Buffer<std::int64_t> sums_;
   Buffer<long long> sizes_;
   Buffer<ClusterOutcome> outcome_;
-  ClusterOutcome* told_ = nullptr;  ///< pinned
+  ClusterOutcome* told_ = nullptr;    ///< pinned
+  std::int64_t* shown_ = nullptr;     ///< pinned: the sums and sizes of a shard
+  Buffer<std::int64_t> shared_sums_;  ///< of all shards
+  Buffer<long long> shared_sizes_;
   Replay replay_;
   std::unique_ptr<Seeding> seeding_;
 };

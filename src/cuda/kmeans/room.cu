@@ -71,7 +71,9 @@ std::int64_t sum_columns(const plugin::Clustering& task) {
 }
 
 std::uint64_t sum_bytes(const plugin::Clustering& task, std::int64_t limbs) {
-  return task.sums != 0 ? static_cast<std::uint64_t>(task.clusters * limbs * sum_columns(task)) * 8 : 0;
+  if (task.sums == 0) return 0;
+  const std::int64_t sets = task.sums == plugin::kSumsOfShard ? 2 : 1;  // its own, and those of all shards
+  return static_cast<std::uint64_t>(task.clusters * limbs * sum_columns(task) * sets) * 8;
 }
 
 std::uint64_t clustering_bytes(const Engine& engine, const plugin::Clustering& task, std::int64_t limbs,

@@ -197,6 +197,31 @@ __global__ void range_score_kernel(Neighborhoods near, std::int64_t k_from, std:
   if (lane == 0) scores[p] = joined;
 }
 
+/// Lists of a search, to memory of the device. What is held counts as resident meanwhile.
+void find_lists(Session& session, const Host& host, plugin::Search search, std::uint64_t held, std::int64_t* ids,
+                double* distances, plugin::Counters& counters) {
+  search.ids = ids;
+  search.distances = distances;
+  search.memory = static_cast<std::int32_t>(Memory::cuda);
+  session.resident_bytes += held;
+  try {
+    nearest(session, host, search, counters);
+  } catch (...) {
+    session.resident_bytes -= held;
+    throw;
+  }
+  session.resident_bytes -= held;
+}
+
+/// The k-distances [rows, ks] of a range, which are entries of the lists, to the host.
+void fetch_range(const Engine& engine, const Neighborhoods& near, std::int64_t k_from, std::int64_t ks, double* to) {
+  check(cudaMemcpy2DAsync(to, static_cast<std::size_t>(ks) * sizeof(double), near.distances + (k_from - 1),
+                          static_cast<std::size_t>(near.stride) * sizeof(double),
+                          static_cast<std::size_t>(ks) * sizeof(double), static_cast<std::size_t>(near.rows),
+                          cudaMemcpyDeviceToHost, engine.stream),
+        "copy from the device");
+}
+
 class Run {
  public:
   Run(Session& session, const Host& host, const plugin::Search* search, plugin::Outliers& task,
@@ -235,7 +260,7 @@ class Run {
   }
 
  private:
-  /// Lists of the host's go up; a search's are found where they will lie. What is held counts as resident meanwhile.
+  /// Lists of the host's go up; a search's are found where they will lie.
   void take_neighborhoods(std::uint64_t held) {
     const std::int64_t entries = task_.ids != nullptr ? task_.entries : task_.rows * task_.stride;
     ids_ = Buffer<std::int64_t>(engine_, entries);
@@ -248,18 +273,7 @@ class Run {
       if (task_.weights != nullptr) near_.weights = uploaded(weights_, task_.weights, entries);
       return;
     }
-    plugin::Search search = *search_;
-    search.ids = ids_.data();
-    search.distances = distances_.data();
-    search.memory = static_cast<std::int32_t>(Memory::cuda);
-    session_.resident_bytes += held;
-    try {
-      nearest(session_, host_, search, counters_);
-    } catch (...) {
-      session_.resident_bytes -= held;
-      throw;
-    }
-    session_.resident_bytes -= held;
+    find_lists(session_, host_, *search_, held, ids_.data(), distances_.data(), counters_);
   }
 
   template <class T>
@@ -383,12 +397,7 @@ class Run {
     if (task_.k_distances != nullptr && task_.k_from == 0) {
       to_host(engine_, task_.k_distances, k_distances_.data(), task_.rows);
     } else if (task_.k_distances != nullptr) {
-      check(cudaMemcpy2DAsync(task_.k_distances, static_cast<std::size_t>(task_.ks) * sizeof(double),
-                              distances_.data() + (task_.k_from - 1),
-                              static_cast<std::size_t>(task_.stride) * sizeof(double),
-                              static_cast<std::size_t>(task_.ks) * sizeof(double), static_cast<std::size_t>(task_.rows),
-                              cudaMemcpyDeviceToHost, engine_.stream),
-            "copy from the device");
+      fetch_range(engine_, near_, task_.k_from, task_.ks, task_.k_distances);
     }
     engine_.synchronize();
     task_.copied = static_cast<std::int64_t>(count);
@@ -427,6 +436,83 @@ std::uint64_t outlier_bytes(const Session& session, const plugin::Outliers& task
   if (score == OutlierScore::inflo) bytes += KeyedValues::bytes(static_cast<std::int64_t>(entries));
   if (core::needs_table(score)) bytes += WideRows::bytes(task.table) + pair_bytes(session.engine, task.k);
   return require_left(session, bytes);
+}
+
+OutlierRows::OutlierRows(Session& session, const Host& host, const plugin::Search& search, plugin::Outliers& task,
+                         plugin::Counters& counters)
+    : session_(session),
+      score_(static_cast<OutlierScore>(task.score)),
+      duplicates_(static_cast<Duplicates>(task.duplicates)),
+      across_(static_cast<AcrossK>(task.across)),
+      k_from_(task.k_from),
+      ks_(task.ks),
+      known_rows_(task.known_rows),
+      bytes_(outlier_bytes(session, task)),
+      ids_(session.engine, task.rows * task.stride),
+      distances_(session.engine, task.rows * task.stride),
+      known_(session.engine, task.known_rows * task.ks) {
+  const Engine& engine = session_.engine;
+  near_ = {ids_.data(), distances_.data(), nullptr, nullptr, task.rows, task.k, task.stride};
+  find_lists(session_, host, search, bytes_, ids_.data(), distances_.data(), counters);
+  const Buffer<unsigned long long> copied(engine, 1);
+  const Buffer<double> k_distances(engine, task.rows);
+  copied.zero();
+  k_distance_kernel<<<blocks_for(task.rows, kThreads), kThreads, 0, engine.stream>>>(near_, k_distances.data(),
+                                                                                     copied.data());
+  check_launch("k-distances");
+  unsigned long long count = 0;
+  to_host(engine, &count, copied.data(), 1);
+  if (k_from_ > 0) {
+    fetch_range(engine, near_, k_from_, ks_, task.k_distances);
+  } else {
+    to_host(engine, task.k_distances, k_distances.data(), task.rows);
+  }
+  engine.synchronize();
+  task.copied = static_cast<std::int64_t>(count);
+  session_.resident_bytes += bytes_;
+}
+
+OutlierRows::~OutlierRows() {
+  session_.resident_bytes -= bytes_;
+}
+
+/// To the device, of all rows.
+const double* OutlierRows::upload(const double* values) {
+  to_device(session_.engine, known_.data(), values, known_rows_ * ks_);
+  return known_.data();
+}
+
+void OutlierRows::densities(const double* k_distances, double* densities) {
+  const Engine& engine = session_.engine;
+  const double* const known = k_distances != nullptr ? upload(k_distances) : nullptr;
+  const Buffer<double> local(engine, near_.rows * ks_);
+  if (k_from_ > 0) {
+    range_local_kernel<<<blocks_for(near_.rows, kThreads / 32), kThreads, 0, engine.stream>>>(
+        near_, k_from_, ks_, core::added_reach(duplicates_), known, ks_, local.data());
+  } else {
+    local_kernel<<<blocks_of_eights(near_.rows), kThreads, 0, engine.stream>>>(score_, duplicates_, near_, known,
+                                                                               local.data());
+  }
+  check_launch("densities");
+  to_host(engine, densities, local.data(), local.size());
+  engine.synchronize();
+}
+
+void OutlierRows::scores(const double* densities, std::int64_t first_row, double* scores) {
+  const Engine& engine = session_.engine;
+  const double* const all = upload(densities);
+  const double* const own = all + first_row * ks_;
+  const Buffer<double> found(engine, near_.rows);
+  if (k_from_ > 0) {
+    range_score_kernel<<<blocks_for(near_.rows, kThreads / 32), kThreads, 0, engine.stream>>>(
+        near_, k_from_, ks_, duplicates_, across_, own, all, found.data());
+  } else {
+    score_kernel<<<blocks_of_eights(near_.rows), kThreads, 0, engine.stream>>>(score_, duplicates_, near_, own, all,
+                                                                               found.data());
+  }
+  check_launch("outlier scores");
+  to_host(engine, scores, found.data(), found.size());
+  engine.synchronize();
 }
 
 void score_outliers(Session& session, const Host& host, const plugin::Search* search, plugin::Outliers& task,

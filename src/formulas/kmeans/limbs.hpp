@@ -16,6 +16,18 @@ namespace vicinal::core {
 inline constexpr int kMinLimbBits = 31;
 inline constexpr int kMaxLimbBits = 42;  ///< three of them fit 128 bits
 
+/// Bits of a limb that so many terms, and one more, may be added to.
+inline int limb_bits_for(std::int64_t terms) noexcept {
+  int log = 1;
+  while ((std::int64_t{1} << log) < terms + 1) ++log;
+  const int bits = 62 - log;
+  return bits < kMinLimbBits ? kMinLimbBits : bits > kMaxLimbBits ? kMaxLimbBits : bits;
+}
+/// Limbs of a column whose terms are multiples of 2^base and at most `largest` in magnitude; 0 where it is 0.
+inline int limbs_for(double largest, int base, int bits) noexcept {
+  return largest > 0 ? (std::ilogb(largest) + 1 - base + bits - 1) / bits : 0;
+}
+
 /// Bits of a number, 0 for none.
 VICINAL_HD inline int bit_width(std::uint64_t x) noexcept {
 #if defined(__CUDA_ARCH__)

@@ -12,7 +12,7 @@
 #include "backend/index_access.hpp"
 #include "backend/nearest.hpp"
 #include "core/entry.hpp"
-#include "core/in_steps.hpp"
+#include "core/list_room.hpp"
 #include "core/memory.hpp"
 #include "core/poll.hpp"
 #include "core/seconds.hpp"
@@ -454,8 +454,7 @@ NeighborGraph find_neighbors(const Context& ctx, const Index& index, SearchReque
   std::vector<std::int64_t>& numbers = counts != nullptr ? *counts : unused;
   if (task.collect == Collect::k_list) {
     graph.k = task.k;
-    core::resize_in_steps(ctx, graph.ids, graph.rows * task.k);
-    core::resize_in_steps(ctx, graph.distances, graph.rows * task.k);
+    core::resize_lists(ctx, graph.ids, graph.distances, graph.rows * task.k);
   } else if (task.collect == Collect::count) {
     numbers.assign(static_cast<std::size_t>(graph.rows), 0);
   }

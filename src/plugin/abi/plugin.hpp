@@ -9,7 +9,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 17;
+inline constexpr std::uint32_t kPluginVersion = 18;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -134,9 +134,25 @@ struct Clustering {
   Table table;
   const double* weights = nullptr;  ///< [rows] host, or null: 1 each
   std::int64_t clusters = 0;
-  std::int32_t sums = 1;
-  std::int64_t trials = -1;  ///< for `cluster_bytes`: of a seeding; below 0: there is none
+  std::int32_t sums = 1;       ///< 0: none; kSumsOfShard: of rows that are some of a table's
+  std::int64_t trials = -1;    ///< for `cluster_bytes`: of a seeding; below 0: there is none
+  std::int64_t first_row = 0;  ///< number of the table's first row in sentences
 };
+inline constexpr std::int32_t kSumsOfShard = 2;
+
+/// What a column's values and terms, of weights times values, are like.
+struct TermRange {
+  double largest = 0;        ///< |value|
+  double largest_term = 0;   ///< |term|
+  std::int32_t last = 4096;  ///< place of the last bit of a term that is not 0, counted from 2^-1074
+};
+/// How sums are kept as integers (formulas/kmeans/limbs.hpp).
+struct SumLayout {
+  std::int32_t limbs = 0;
+  std::int32_t bits = 0;
+  const std::int32_t* bases = nullptr;  ///< [columns], and one of the weights where there are some
+};
+inline constexpr std::int64_t kInertiaLimbs = 68;  ///< of 32 bits, the first one from 2^-1074
 
 /// What a clustering would take of a device.
 struct ClusterRoom {
@@ -158,11 +174,12 @@ struct ClusterStep {
 
 /// Where to put what is asked of a clustering, in host memory; null: it is not asked.
 struct ClusterState {
-  double* centres = nullptr;       ///< [k, d]
-  std::int64_t* sizes = nullptr;   ///< [k]
-  std::int32_t* labels = nullptr;  ///< [n]
-  double* keys = nullptr;          ///< [n] of each row and its label's center
-  double* inertia = nullptr;       ///< [1]
+  double* centres = nullptr;              ///< [k, d]
+  std::int64_t* sizes = nullptr;          ///< [k]
+  std::int32_t* labels = nullptr;         ///< [n]
+  double* keys = nullptr;                 ///< [n] of each row and its label's center
+  double* inertia = nullptr;              ///< [1]
+  std::int64_t* inertia_limbs = nullptr;  ///< [kInertiaLimbs] of which it is rounded, carries not taken out
 };
 
 /// Neighborhoods and what is made of them, as kernels::LofTask; all memory is the host's.
@@ -271,6 +288,15 @@ struct Functions {
                        Status* status) = nullptr;
   void (*cluster_state)(void* clustering, const HostCalls* host, const Table* table, const ClusterState* state,
                         Status* status) = nullptr;
+  // Of some of a table's rows (kSumsOfShard): what their columns are like; then how the sums of all shards are kept,
+  // before labels are asked; and after an assignment the sums.
+  void (*cluster_ranges)(void* clustering, TermRange* columns, Status* status) = nullptr;
+  void (*cluster_share)(void* clustering, const SumLayout* layout, Status* status) = nullptr;
+  /// [k, limbs, columns] sums, and [k] sizes behind them, in host memory that is the clustering's: until it is
+  /// released.
+  void (*cluster_parts)(void* clustering, std::int64_t** parts, Status* status) = nullptr;
+  /// The means of such sums, of all shards, become the centers.
+  void (*cluster_means)(void* clustering, const std::int64_t* parts, double* shift, Status* status) = nullptr;
   /// Rows, widened: values[count, d].
   void (*cluster_rows)(void* clustering, const Table* table, const std::int64_t* rows, std::int64_t count,
                        double* values, Status* status) = nullptr;
@@ -293,6 +319,19 @@ struct Functions {
   /// Bytes of device memory that takes, neighborhoods included, beyond what the search takes. Fails where they are not
   /// to be had.
   void (*lof_bytes)(void* engine, const Outliers* task, std::uint64_t* bytes, Status* status) = nullptr;
+
+  /// Neighborhoods of some of a table's rows, which a search finds and which stay on the device: for scores that are
+  /// made of what all rows' neighborhoods say. `known_rows` are those of the table. Fills k-distances, always [rows,
+  /// ks], and `copied`.
+  void (*lof_rows)(void* engine, const HostCalls* host, const Search* search, Outliers* task, Counters* counters,
+                   void** rows, Status* status) = nullptr;
+  void (*release_lof_rows)(void* rows) = nullptr;
+  /// What the rows say of themselves, [rows, ks], by the k-distances [known_rows, ks] of all; null where the score does
+  /// not need them.
+  void (*lof_densities)(void* rows, const double* k_distances, double* densities, Status* status) = nullptr;
+  /// Scores [rows] by what all rows say, [known_rows, ks]; these begin with row `first_row`.
+  void (*lof_scores)(void* rows, const double* densities, std::int64_t first_row, double* scores,
+                     Status* status) = nullptr;
 
   /// Finds the nearest donors of missing values.
   void (*find_donors)(void* engine, const HostCalls* host, const DonorSearch* task, Status* status) = nullptr;

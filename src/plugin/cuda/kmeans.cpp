@@ -10,12 +10,12 @@ namespace {
 /// A clustering on a device; shared by what iterates and what draws.
 class Clustered {
  public:
-  Clustered(std::shared_ptr<Device> device, const Context& ctx, const kernels::ClusterTask& task)
+  Clustered(std::shared_ptr<Device> device, const Context& ctx, const kernels::ClusterTask& task, bool is_shard)
       : device_(std::move(device)), ctx_(ctx), table_(task.table) {
     void* made = nullptr;
     device_->use(ctx, [&](void* engine, Call& call, Status& status) {
       const BorrowedTable table(call, table_);
-      const Clustering asked = clustering_of(task, table.table());
+      const Clustering asked = clustering_of(task, table.table(), is_shard);
       const HostCalls host = call.host();
       device_->functions().cluster(engine, &host, &asked, &made, &status);
     });
@@ -93,10 +93,10 @@ class DeviceSeeding final : public kernels::Seeding {
   std::shared_ptr<const Clustered> clustered_;
 };
 
-class DeviceLloyd final : public kernels::Lloyd {
+class DeviceLloyd final : public CudaLloyd {
  public:
-  DeviceLloyd(std::shared_ptr<Device> device, const Context& ctx, const kernels::ClusterTask& task)
-      : ctx_(ctx), task_(task), clustered_(std::make_shared<const Clustered>(std::move(device), ctx, task)) {}
+  DeviceLloyd(std::shared_ptr<Device> device, const Context& ctx, const kernels::ClusterTask& task, bool is_shard)
+      : ctx_(ctx), task_(task), clustered_(std::make_shared<const Clustered>(std::move(device), ctx, task, is_shard)) {}
 
   void start(std::span<const double> centres) override {
     clustered_->use([&](const Functions& f, void* made, Status* status) {
@@ -158,6 +158,32 @@ class DeviceLloyd final : public kernels::Lloyd {
   }
   kernels::AssignCounts counts() const override { return counts_; }
 
+  std::vector<TermRange> ranges() const override {
+    std::vector<TermRange> columns(static_cast<std::size_t>(task_.table.cols() + (task_.weights.empty() ? 0 : 1)));
+    clustered_->use(
+        [&](const Functions& f, void* made, Status* status) { f.cluster_ranges(made, columns.data(), status); });
+    return columns;
+  }
+  void share(const SumLayout& layout) override {
+    clustered_->use([&](const Functions& f, void* made, Status* status) { f.cluster_share(made, &layout, status); });
+  }
+  std::int64_t* parts() override {
+    std::int64_t* parts = nullptr;
+    clustered_->use([&](const Functions& f, void* made, Status* status) { f.cluster_parts(made, &parts, status); });
+    return parts;
+  }
+  double means_of(const std::int64_t* parts) override {
+    double shift = 0;
+    clustered_->use(
+        [&](const Functions& f, void* made, Status* status) { f.cluster_means(made, parts, &shift, status); });
+    return shift;
+  }
+  void inertia_limbs(std::span<std::int64_t> limbs) override {
+    ClusterState state;
+    state.inertia_limbs = limbs.data();
+    fetch(state);
+  }
+
  private:
   kernels::LloydStep run(std::int32_t work) {
     ClusterStep step;
@@ -181,18 +207,19 @@ class DeviceLloyd final : public kernels::Lloyd {
 
 }  // namespace
 
-Clustering clustering_of(const kernels::ClusterTask& task, const Table& table) {
+Clustering clustering_of(const kernels::ClusterTask& task, const Table& table, bool is_shard) {
   Clustering asked;
   asked.table = table;
   asked.weights = task.weights.empty() ? nullptr : task.weights.data();
   asked.clusters = task.clusters;
-  asked.sums = task.sums ? 1 : 0;
+  asked.sums = !task.sums ? 0 : is_shard ? kSumsOfShard : 1;
+  asked.first_row = task.first_row;
   return asked;
 }
 
-std::unique_ptr<kernels::Lloyd> make_lloyd(std::shared_ptr<Device> device, const Context& ctx,
-                                           const kernels::ClusterTask& task) {
-  return std::make_unique<DeviceLloyd>(std::move(device), ctx, task);
+std::unique_ptr<CudaLloyd> make_lloyd(std::shared_ptr<Device> device, const Context& ctx,
+                                      const kernels::ClusterTask& task, bool is_shard) {
+  return std::make_unique<DeviceLloyd>(std::move(device), ctx, task, is_shard);
 }
 
 std::string CudaKMeans::screens(const kernels::ClusterTask& task) const {
@@ -204,8 +231,9 @@ std::unique_ptr<kernels::Lloyd> CudaKMeans::lloyd(const Context& ctx, const kern
   return make_lloyd(device_, ctx, task);
 }
 
-kernels::ClusterPlan CudaKMeans::plan(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials) const {
-  Clustering asked = clustering_of(task, BorrowedTable::shape_of(task.table));
+kernels::ClusterPlan CudaKMeans::plan_of(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials,
+                                         bool is_shard) const {
+  Clustering asked = clustering_of(task, BorrowedTable::shape_of(task.table), is_shard);
   asked.trials = trials;
   ClusterRoom room;
   Status status;

@@ -60,6 +60,46 @@ class OutlierRoom {
 
 }  // namespace
 
+CudaLofRows::CudaLofRows(std::shared_ptr<Device> device, const Context& ctx, void* made)
+    : device_(std::move(device)), ctx_(ctx), made_(device_->own(made, device_->functions().release_lof_rows)) {}
+
+void CudaLofRows::densities(const double* k_distances, double* densities) const {
+  device_->use(ctx_, [&](void* /*engine*/, Call& /*call*/, Status& status) {
+    device_->functions().lof_densities(made_.get(), k_distances, densities, &status);
+  });
+}
+
+void CudaLofRows::scores(const double* densities, std::int64_t first_row, double* scores) const {
+  device_->use(ctx_, [&](void* /*engine*/, Call& /*call*/, Status& status) {
+    device_->functions().lof_scores(made_.get(), densities, first_row, scores, &status);
+  });
+}
+
+std::unique_ptr<CudaLofRows> CudaLof::find_rows(const Context& ctx, const kernels::NearestTask& search,
+                                                const kernels::LofTask& task, std::int64_t rows, double* k_distances,
+                                                std::int64_t& copied, SearchStats& stats) const {
+  void* made = nullptr;
+  nearest_.run_search(ctx, search, stats, [&](Call& call, Search& asked, Counters& counters, Status& status) {
+    Outliers outliers = outliers_of(task, {});
+    outliers.known_rows = rows;
+    outliers.k_distances = k_distances;
+    const HostCalls host = call.host();
+    device_->functions().lof_rows(device_->engine(), &host, &asked, &outliers, &counters, &made, &status);
+    copied += outliers.copied;
+  });
+  return std::make_unique<CudaLofRows>(device_, ctx, made);
+}
+
+std::uint64_t CudaLof::rows_bytes(const Context& ctx, const kernels::LofTask& task, std::int64_t rows) const {
+  Outliers asked = outliers_of(task, {});
+  asked.known_rows = rows;
+  std::uint64_t bytes = 0;
+  Status status;
+  device_->functions().lof_bytes(device_->engine(), &asked, &bytes, &status);
+  Call(ctx).finish(status);
+  return bytes;
+}
+
 void CudaLof::score(const Context& ctx, const kernels::LofTask& task, kernels::LofResult& result) const {
   device_->use(ctx, [&](void* engine, Call& call, Status& status) {
     const BorrowedTable table(call, task.table);

@@ -44,8 +44,6 @@ constexpr double kPowerColumns = 150;        // that a power costs
 constexpr double kTransferRate = 2e10;       // bytes to the device a second
 constexpr std::int64_t kKDistances = 1024;
 
-constexpr std::uint64_t kNeighborBytes = 16;
-
 /// Lists that are cut are cut one call after the other: room for those of one call, at least those of one query.
 std::uint64_t list_room(const NearestTask& task) {
   constexpr std::uint64_t kUsual = std::uint64_t{32} << 20;
@@ -251,7 +249,7 @@ class DeviceNearest final : public CudaNearest {
     return device_->functions().fused_serves(device_->engine(), &asked) != 0;
   }
   kernels::Choice choose(const NearestTask& task) const override {
-    const bool stays = will_stay(*task.index);
+    const bool stays = this->stays(*task.index);
     if (can_fuse(task)) {
       return {Method::fused, stays
                                  ? "tensor-core products with a proven bound drop almost every row before its key is "
@@ -418,6 +416,11 @@ class DeviceNearest final : public CudaNearest {
     stats.uncertified += counters.uncertified;
     stats.selection_seconds += counters.selection_seconds;
   }
+  bool stays(const kernels::Prepared& index) const override {
+    if (resident_of(index) != nullptr) return true;
+    const Table table = BorrowedTable::shape_of(index.table);
+    return device_->functions().fits(device_->engine(), &table) != 0;
+  }
 
  private:
   [[nodiscard]] std::shared_ptr<void> resident_of(const kernels::Prepared& index) const {
@@ -427,12 +430,6 @@ class DeviceNearest final : public CudaNearest {
   [[nodiscard]] bool in_bytes(const NearestTask& task) const {
     return core::byte_screen_serves(task.index->table.dtype(), task.queries.dtype(), task.metric, task.queries.cols(),
                                     device_->facts().compute_capability);
-  }
-  /// Whether the table is on the device, or will be when it is searched.
-  [[nodiscard]] bool will_stay(const kernels::Prepared& index) const {
-    if (resident_of(index) != nullptr) return true;
-    const Table table = BorrowedTable::shape_of(index.table);
-    return device_->functions().fits(device_->engine(), &table) != 0;
   }
 
   static Search search_of(const NearestTask& task, const Table& table, const Table& queries) {
@@ -472,7 +469,7 @@ class DeviceNearest final : public CudaNearest {
   [[nodiscard]] Search looked_at(const NearestTask& task) const {
     Search asked = search_of(task, BorrowedTable::shape_of(task.index->table), BorrowedTable::shape_of(task.queries));
     asked.resident = resident_of(*task.index).get();
-    asked.stays = asked.resident == nullptr && will_stay(*task.index) ? 1 : 0;
+    asked.stays = asked.resident == nullptr && stays(*task.index) ? 1 : 0;
     return asked;
   }
 

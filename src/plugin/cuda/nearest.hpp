@@ -1,6 +1,7 @@
 // Searches on a device, in terms of the plug-in's functions.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -9,6 +10,8 @@
 
 namespace vicinal::plugin {
 
+inline constexpr std::uint64_t kNeighborBytes = 16;  ///< an id and a distance
+
 class CudaNearest : public kernels::NearestBackend {
  public:
   /// Calls the plug-in for a search that is ready, and has set where its answers go.
@@ -16,6 +19,8 @@ class CudaNearest : public kernels::NearestBackend {
   /// Runs a search whose answers `place` takes.
   virtual void run_search(const Context& ctx, const kernels::NearestTask& task, SearchStats& stats,
                           const Place& place) const = 0;
+  /// Whether the table is on the device, or will be when it is searched.
+  [[nodiscard]] virtual bool stays(const kernels::Prepared& index) const = 0;
 };
 
 std::unique_ptr<const CudaNearest> make_nearest(std::shared_ptr<Device> device);

@@ -1,0 +1,299 @@
+// `vicinal-bench devices`: the same jobs on 1, 2 and 4 CUDA devices in turns, in one process. Answers are compared with
+// those of the first number of devices, so that no time is of a wrong one. Efficiency is the time of one device over
+// the number of devices times theirs. The transfer's share is what a call takes more than one whose rows are on the
+// devices already; of k-means, what is not iterations.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/common_options.hpp"
+#include "base/interrupt.hpp"
+#include "base/machine.hpp"
+#include "base/output.hpp"
+#include "command/commands.hpp"
+#include "command/harness.hpp"
+#include "core/parallel.hpp"
+#include "vicinal/kmeans.hpp"
+#include "vicinal/knn.hpp"
+#include "vicinal/lof.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+struct DevicesOptions {
+  CommonOptions common;
+  std::vector<std::string> jobs;
+  std::vector<int> counts;
+  std::string commit;
+  std::string output;
+  double scale = 1;
+  int repeat = 3;
+  int warmup = 1;
+};
+
+/// What a call gave and took.
+struct Answer {
+  std::vector<std::int64_t> ids;
+  std::vector<double> numbers;
+  Plan plan;
+  double apart = -1;  ///< seconds beside the transfer; below 0: unknown
+
+  [[nodiscard]] bool same(const Answer& other) const {
+    return ids == other.ids && numbers.size() == other.numbers.size() &&
+           std::memcmp(numbers.data(), other.numbers.data(), numbers.size() * sizeof(double)) == 0;
+  }
+};
+
+/// A job on one context; `rows_there` runs it again with rows that are on the devices already, where that is possible.
+struct Job {
+  std::string name;
+  std::string shape;
+  std::function<Answer(const Context& ctx)> run;
+  std::function<void(const Context& ctx, const std::function<void(const std::function<void()>&)>& time)> rows_there;
+};
+
+/// Normal enough: each value is a sum of four uniform ones, from one random word.
+std::vector<float> made_rows(const Context& ctx, std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  constexpr std::int64_t kBlock = 4096;
+  std::vector<float> rows(static_cast<std::size_t>(n * d));
+  core::parallel_for(ctx, (n + kBlock - 1) / kBlock, [&](std::int64_t block, int /*worker*/) {
+    std::uint64_t state =
+        (seed + 1) * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(block) * 0xD1B54A32D192ED03ULL;
+    const std::int64_t end = std::min(n, (block + 1) * kBlock) * d;
+    for (std::int64_t i = block * kBlock * d; i < end; ++i) {
+      state += 0x9E3779B97F4A7C15ULL;
+      std::uint64_t x = (state ^ state >> 30) * 0xBF58476D1CE4E5B9ULL;
+      x = (x ^ x >> 27) * 0x94D049BB133111EBULL;
+      x ^= x >> 31;
+      const auto sum = static_cast<double>((x & 0xffff) + (x >> 16 & 0xffff) + (x >> 32 & 0xffff) + (x >> 48));
+      rows[static_cast<std::size_t>(i)] = static_cast<float>((sum - 131070) / 37837);
+    }
+  });
+  return rows;
+}
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+class Bench {
+ public:
+  explicit Bench(const DevicesOptions& options) : options_(options), host_(Context::cpu()) {}
+
+  void run() {
+    for (const auto& [name, work] : std::map<std::string, std::function<void()>>{
+             {"knn-within", [this] { within(); }},
+             {"knn-queries", [this] { queries(); }},
+             {"kmeans", [this] { clusters(); }},
+             {"lof", [this] { outliers(); }},
+         }) {
+      if (options_.jobs.empty() || std::find(options_.jobs.begin(), options_.jobs.end(), name) != options_.jobs.end()) {
+        work();
+      }
+    }
+    if (options_.common.json) {
+      print_json(result());
+    } else {
+      print_text(format_table(printed_));
+    }
+    if (different_ > 0) throw Error(ErrorCode::internal, fmt::format("{} results differ", different_));
+  }
+
+ private:
+  [[nodiscard]] std::int64_t scaled(std::int64_t rows) const {
+    return std::max<std::int64_t>(2000, std::llround(static_cast<double>(rows) * options_.scale));
+  }
+
+  void within() {
+    const std::int64_t n = scaled(4'000'000);
+    const std::vector<float> rows = made_rows(host_, n, 41, 1);
+    const TableView table(rows.data(), n, 41);
+    const KnnOptions options{.k = 32};
+    measure_job({"knn-within", fmt::format("{} x 41, k 32", n),
+                 [&](const Context& ctx) { return answer_of(knn(ctx, table, options)); },
+                 [&](const Context& ctx, const auto& time) {
+                   const Index index(ctx, table);
+                   knn(ctx, index, options);
+                   time([&] { knn(ctx, index, options); });
+                 }});
+  }
+  void queries() {
+    const std::int64_t n = scaled(10'000'000);
+    const std::int64_t m = scaled(100'000);
+    const std::vector<float> rows = made_rows(host_, n, 128, 2);
+    const std::vector<float> asked = made_rows(host_, m, 128, 3);
+    const TableView table(rows.data(), n, 128);
+    const TableView views(asked.data(), m, 128);
+    const KnnOptions options{.k = 32};
+    measure_job({"knn-queries", fmt::format("{} x 128, {} queries, k 32", n, m),
+                 [&](const Context& ctx) { return answer_of(knn(ctx, table, views, options)); },
+                 [&](const Context& ctx, const auto& time) {
+                   const Index index(ctx, table);
+                   knn(ctx, index, views, options);
+                   time([&] { knn(ctx, index, views, options); });
+                 }});
+  }
+  void clusters() {
+    const std::int64_t n = scaled(32'000'000);
+    const std::vector<float> rows = made_rows(host_, n, 128, 4);
+    const TableView table(rows.data(), n, 128);
+    KMeansOptions options;
+    options.clusters = 1024;
+    options.init = KMeansInit::first_k;
+    options.tolerance = 0;
+    options.max_iterations = 20;
+    measure_job({"kmeans",
+                 fmt::format("{} x 128, 1024 clusters, 20 iterations", n),
+                 [&](const Context& ctx) {
+                   KMeans found = kmeans(ctx, table, options);
+                   Answer answer;
+                   answer.ids.assign(found.labels.begin(), found.labels.end());
+                   answer.numbers = std::move(found.centres);
+                   answer.numbers.push_back(found.inertia);
+                   answer.plan = found.plan;
+                   answer.apart = found.stats.iterate_seconds;
+                   return answer;
+                 },
+                 {}});
+  }
+  void outliers() {
+    const std::int64_t n = scaled(10'000'000);
+    const std::vector<float> rows = made_rows(host_, n, 16, 5);
+    const TableView table(rows.data(), n, 16);
+    const LofOptions options{.k = 20};
+    measure_job({"lof", fmt::format("{} x 16, k 20", n),
+                 [&](const Context& ctx) {
+                   Lof found = lof(ctx, table, options);
+                   Answer answer;
+                   answer.numbers = std::move(found.scores);
+                   answer.plan = found.plan;
+                   return answer;
+                 },
+                 [&](const Context& ctx, const auto& time) {
+                   const Index index(ctx, table);
+                   lof(ctx, index, options);
+                   time([&] { lof(ctx, index, options); });
+                 }});
+  }
+  static Answer answer_of(NeighborGraph graph) {
+    return {std::move(graph.ids), std::move(graph.distances), std::move(graph.plan)};
+  }
+
+  void measure_job(const Job& job) {
+    std::unique_ptr<Answer> first;
+    double of_one = 0;
+    for (const int count : options_.counts) {
+      std::vector<int> devices;
+      for (int i = 0; i < count; ++i) devices.push_back(i);
+      CudaOptions cuda;
+      cuda.devices = devices;
+      cuda.threads = options_.common.threads;
+      cuda.cancel = interrupt_token();
+      const Context ctx = Context::cuda(cuda);
+      auto answer = std::make_unique<Answer>();
+      std::vector<double> apart;
+      const Timings seconds = measure(
+          ctx, options_.warmup, options_.repeat,
+          [&] {
+            *answer = {};
+            *answer = job.run(ctx);
+          },
+          [&] { apart.push_back(answer->apart); });
+      double there = *std::min_element(apart.begin(), apart.end());
+      if (job.rows_there) {
+        job.rows_there(ctx, [&](const std::function<void()>& work) {
+          for (int i = 0; i < options_.repeat; ++i) {
+            const double taken = seconds_of(work);
+            there = i == 0 ? taken : std::min(there, taken);
+          }
+        });
+      }
+      if (count == options_.counts.front()) of_one = seconds.least() * count;
+      const bool same = first == nullptr || answer->same(*first);
+      different_ += same ? 0 : 1;
+      const double efficiency = of_one / (seconds.least() * count);
+      const double share = std::max(0.0, 1 - there / seconds.least());
+      lines_.push_back({{"job", job.name},
+                        {"shape", job.shape},
+                        {"devices", count},
+                        {"device", ctx.device()},
+                        {"threads", ctx.threads()},
+                        {"seconds", to_json(seconds)},
+                        {"seconds_without_transfer", there},
+                        {"transfer_share", share},
+                        {"efficiency", efficiency},
+                        {"same_bits", same},
+                        {"method", name_of(answer->plan.method)},
+                        {"reason", answer->plan.reason},
+                        {"device_memory", answer->plan.device_memory},
+                        {"memory", answer->plan.memory}});
+      printed_.push_back({job.name, job.shape, fmt::format("{}", count), fmt::format("{:.3f}", seconds.least()),
+                          fmt::format("{:.1f} %", 100 * efficiency), fmt::format("{:.1f} %", 100 * share),
+                          same ? "yes" : "NO", std::string(name_of(answer->plan.method))});
+      if (first == nullptr) first = std::move(answer);
+      // After every line, so that a run that is ended leaves what it has.
+      if (!options_.output.empty()) write_text(options_.output, result().dump(2) + "\n");
+    }
+  }
+
+  [[nodiscard]] Json result() const {
+    Json json = head_;
+    json["different_answers"] = different_;
+    json["scale"] = options_.scale;
+    json["lines"] = lines_;
+    return json;
+  }
+
+  const DevicesOptions& options_;
+  const Context host_;
+  const Json head_ = head_of_results("bench devices", options_.commit);
+  std::vector<std::vector<std::string>> printed_ = {
+      {"job", "shape", "devices", "least s", "efficiency", "transfer", "same bits", "method"}};
+  std::vector<Json> lines_;
+  int different_ = 0;
+};
+
+}  // namespace
+
+Command add_bench_devices(const Parser& root) {
+  auto options = std::make_shared<DevicesOptions>();
+  const Parser app = root.add_subcommand("devices", "Time the same jobs on one CUDA device and on several");
+  app.add_option("--job", options->jobs, "knn-within, knn-queries, kmeans or lof; nothing: all")
+      .type_name("NAME")
+      .repeatable();
+  app.add_option("--devices", options->counts, "How many devices to use; nothing: 1, 2 and 4, as far as they are there")
+      .type_name("N")
+      .repeatable();
+  app.add_option("--scale", options->scale, "Times the rows and queries of each job")
+      .type_name("X")
+      .capture_default_str();
+  app.add_option("--repeat", options->repeat, "Timed runs").type_name("N").capture_default_str().between(1, 1000);
+  app.add_option("--warmup", options->warmup, "Runs before them").type_name("N").capture_default_str().between(0, 1000);
+  app.add_option("--commit", options->commit, "Commit to note in the result").type_name("ID");
+  app.add_option("-o,--output", options->output, "Where to write the result, too (.json)").type_name("FILE");
+  add_common_options(app, options->common);
+  return {app,
+          [options] {
+            check_output("-o", options->output, {".json"});
+            const CudaStatus status = cuda_status();
+            if (!status.missing.empty()) throw Error(ErrorCode::device_unavailable, "devices: " + status.missing);
+            if (options->counts.empty()) {
+              for (const int count : {1, 2, 4}) {
+                if (count <= std::ssize(status.devices)) options->counts.push_back(count);
+              }
+            }
+            Bench(*options).run();
+          },
+          &options->common.json};
+}
+
+}  // namespace vicinal::cli

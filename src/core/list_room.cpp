@@ -1,0 +1,50 @@
+// See list_room.hpp. All threads touch the pages; then one thread for each vector writes the zeros.
+#include "core/list_room.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/in_steps.hpp"
+#include "core/parallel.hpp"
+
+namespace vicinal::core {
+namespace {
+
+constexpr std::uintptr_t kRange = std::uintptr_t{64} << 20;  // bytes that one task touches; less is not worth it
+#ifdef MADV_POPULATE_WRITE
+constexpr int kPopulate = MADV_POPULATE_WRITE;
+#else
+constexpr int kPopulate = 23;  // of Linux 5.14; older ones refuse it, and the pages come when they are written
+#endif
+
+/// Whole pages of [data, data + bytes).
+void touch(const Context& ctx, void* data, std::size_t bytes) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
+  const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(data) + bytes) / page * page;
+  if (bytes < 2 * kRange || end <= begin) return;
+  const auto tasks = static_cast<std::int64_t>((end - begin + kRange - 1) / kRange);
+  parallel_for(ctx, tasks, [&](std::int64_t task, int /*worker*/) {
+    const std::uintptr_t first = begin + static_cast<std::uintptr_t>(task) * kRange;
+    // What fails here fails again, or not, where the memory is written.
+    static_cast<void>(madvise(reinterpret_cast<void*>(first), std::min(kRange, end - first), kPopulate));
+  });
+}
+
+}  // namespace
+
+void resize_lists(const Context& ctx, std::vector<std::int64_t>& ids, std::vector<double>& distances,
+                  std::int64_t size) {
+  ids.reserve(static_cast<std::size_t>(size));
+  distances.reserve(static_cast<std::size_t>(size));
+  touch(ctx, ids.data(), ids.capacity() * sizeof(std::int64_t));
+  touch(ctx, distances.data(), distances.capacity() * sizeof(double));
+  parallel_for(ctx, 2, [&](std::int64_t task, int /*worker*/) {
+    task == 0 ? resize_in_steps(ctx, ids, size) : resize_in_steps(ctx, distances, size);
+  });
+}
+
+}  // namespace vicinal::core

@@ -1,0 +1,255 @@
+// See crew.hpp.
+#include "plugin/cuda/crew.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <map>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "backend/nearest.hpp"
+#include "core/context_state.hpp"
+#include "core/entry.hpp"
+
+namespace vicinal::plugin {
+namespace {
+
+constexpr auto kPoll = std::chrono::milliseconds(5);  // between two looks at the cancel token
+
+/// Of each list of devices in this process another one, below those of the host and of single devices.
+int number_of(const std::vector<int>& devices) {
+  static std::mutex mutex;
+  static std::map<std::vector<int>, int> known;
+  const std::lock_guard lock(mutex);
+  return known.try_emplace(devices, kernels::kHost - 1 - static_cast<int>(known.size())).first->second;
+}
+
+/// What a device threw.
+struct Fault {
+  std::exception_ptr error;
+  bool is_cancel = false;
+  bool is_of_data = false;  ///< a lower device may meet a lower row
+};
+
+bool is_of_device(ErrorCode code) {
+  return code == ErrorCode::internal || code == ErrorCode::over_memory || code == ErrorCode::device_unavailable;
+}
+
+/// The exception that is being handled.
+Fault current_fault(const std::string& device) {
+  try {
+    throw;
+  } catch (const Error& error) {
+    const std::string_view sentence = error.what();
+    if (!is_of_device(error.code()) || sentence.find(device) != std::string_view::npos) {
+      return {std::current_exception(), error.code() == ErrorCode::cancelled, error.code() == ErrorCode::bad_data};
+    }
+    return {std::make_exception_ptr(Error(error.code(), device + ": " + std::string(sentence)))};
+  } catch (...) {
+    return {std::current_exception()};
+  }
+}
+
+}  // namespace
+
+std::vector<std::int64_t> equal_cuts(std::int64_t n, std::int64_t parts, std::int64_t unit) {
+  const std::int64_t units = (n + unit - 1) / unit;
+  const std::int64_t count = std::clamp<std::int64_t>(parts, 1, std::max<std::int64_t>(units, 1));
+  std::vector<std::int64_t> cuts;
+  for (std::int64_t i = 0; i <= count; ++i) cuts.push_back(std::min(n, units * i / count * unit));
+  return cuts;
+}
+
+/// Where the devices' threads say how far they are. Contexts outlive crews, so it is shared.
+struct Crew::Board {
+  struct Place {
+    CancelToken cancel;
+    std::string_view stage;
+    double fraction = 0;
+    bool ended = true;
+    Fault fault;
+  };
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool woken = false;
+  std::vector<Place> places;
+};
+
+Crew::Crew(const CudaOptions& options, const CpuOptions& host, core::Ablation ablation)
+    : board_(std::make_shared<Board>()), number_(number_of(options.devices)), owner_(getpid()) {
+  const std::size_t count = options.devices.size();
+  board_->places = std::vector<Board::Place>(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    CpuOptions own = host;
+    own.threads = std::max(1, core::checked_threads(host.threads) / static_cast<int>(count));
+    own.cancel = board_->places[i].cancel;
+    own.progress = [board = board_, i](std::string_view stage, double fraction) {
+      const std::lock_guard lock(board->mutex);
+      board->places[i].stage = stage;
+      board->places[i].fraction = fraction;
+    };
+    const int number = options.devices[i];
+    const std::shared_ptr<Device> device = Device::open(number, options.device_memory_limit, ablation);
+    auto state = std::make_shared<core::ContextAccess::State>(own, "cuda:" + std::to_string(number), nullptr);
+    state->backend = std::shared_ptr<const kernels::Backend>(std::shared_ptr<void>(), &kernels::cpu_backend());
+    members_.push_back({device, core::ContextAccess::context(std::move(state))});
+  }
+}
+
+Crew::~Crew() = default;
+
+void Crew::wake() {
+  {
+    const std::lock_guard lock(board_->mutex);
+    board_->woken = true;
+  }
+  board_->changed.notify_all();
+}
+
+/// The threads of one phase.
+class Crew::Phase {
+ public:
+  Phase(Crew& crew, const Context& ctx, std::int64_t count, const std::function<void(std::int64_t)>& work)
+      : board_(*crew.board_), ctx_(ctx), count_(static_cast<std::size_t>(count)) {
+    board_.woken = false;
+    for (std::size_t i = 0; i < count_; ++i) {
+      Board::Place& place = board_.places[i];
+      core::ContextAccess::set(place.cancel, false);
+      place.stage = {};
+      place.fraction = 0;
+      place.fault = {};
+      place.ended = false;
+    }
+    threads_.reserve(count_);
+    for (std::size_t i = 0; i < count_; ++i) {
+      const auto body = [this, i, &work, &device = crew.context(static_cast<std::int64_t>(i)).device()] {
+        Fault fault;
+        try {
+          const core::Entry entry;
+          work(static_cast<std::int64_t>(i));
+        } catch (...) {
+          fault = current_fault(device);
+        }
+        end(i, std::move(fault));
+      };
+      try {
+        threads_.emplace_back(body);
+      } catch (const std::system_error& error) {
+        end(i,
+            {std::make_exception_ptr(Error(
+                ErrorCode::over_memory, std::string("threads: the system starts no more of them: ") + error.what()))});
+      }
+    }
+  }
+  ~Phase() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Phase(const Phase&) = delete;
+  Phase& operator=(const Phase&) = delete;
+
+  /// Until all threads have ended.
+  void attend(const std::function<void()>& meanwhile) {
+    for (bool ended = false; !ended;) {
+      {
+        std::unique_lock lock(board_.mutex);
+        board_.changed.wait_for(lock, kPoll, [&] { return board_.woken || has_ended(); });
+        board_.woken = false;
+        ended = has_ended();
+      }
+      if (ctx_.cancel_token().cancelled()) cancel(0, count_);
+      if (own_) continue;
+      try {
+        report(ended);
+        if (meanwhile) meanwhile();
+      } catch (...) {
+        own_ = std::current_exception();
+        cancel(0, count_);
+      }
+    }
+  }
+  void finish() const {
+    if (own_ && !failed_first()) std::rethrow_exception(own_);
+    for (const bool cancels : {false, true}) {
+      for (std::size_t i = 0; i < count_; ++i) {
+        const Fault& fault = board_.places[i].fault;
+        if (fault.error && fault.is_cancel == cancels) std::rethrow_exception(fault.error);
+      }
+    }
+  }
+
+ private:
+  void end(std::size_t member, Fault fault) {
+    {
+      const std::lock_guard lock(board_.mutex);
+      // Of what is wrong with the data the lowest row is named: the devices before this one go on.
+      if (fault.error) cancel(fault.is_of_data ? member : 0, count_);
+      board_.places[member].fault = std::move(fault);
+      board_.places[member].ended = true;
+    }
+    board_.changed.notify_all();
+  }
+  void cancel(std::size_t begin, std::size_t end) const {
+    for (std::size_t i = begin; i < end; ++i) core::ContextAccess::set(board_.places[i].cancel, true);
+  }
+  [[nodiscard]] bool has_ended() const {
+    return std::all_of(board_.places.begin(), board_.places.begin() + static_cast<std::ptrdiff_t>(count_),
+                       [](const Board::Place& place) { return place.ended; });
+  }
+  [[nodiscard]] bool failed_first() const {
+    return std::any_of(board_.places.begin(), board_.places.begin() + static_cast<std::ptrdiff_t>(count_),
+                       [](const Board::Place& place) { return place.fault.error && !place.fault.is_cancel; });
+  }
+  /// The mean of what the devices report of the stage in which the first of them is.
+  void report(bool ended) {
+    std::string_view stage;
+    double sum = 0;
+    {
+      const std::lock_guard lock(board_.mutex);
+      for (std::size_t i = 0; i < count_ && stage.empty(); ++i) {
+        if (!board_.places[i].ended || ended) stage = board_.places[i].stage;
+      }
+      if (stage.empty()) return;
+      for (std::size_t i = 0; i < count_; ++i) {
+        const Board::Place& place = board_.places[i];
+        sum += place.ended ? 1 : place.stage == stage ? place.fraction : 0;
+      }
+    }
+    if (stage != stage_) told_ = 0;
+    stage_ = stage;
+    told_ = std::max(told_, std::min(1.0, sum / static_cast<double>(count_)));
+    ctx_.report(stage, told_);
+  }
+
+  Board& board_;
+  const Context& ctx_;
+  std::size_t count_;
+  std::vector<std::thread> threads_;
+  std::exception_ptr own_;  // what the calling thread met
+  std::string_view stage_;
+  double told_ = 0;
+};
+
+void Crew::run(const Context& ctx, std::int64_t count, const std::function<void(std::int64_t)>& work,
+               const std::function<void()>& meanwhile) {
+  if (owner_ != getpid()) {
+    throw Error(ErrorCode::device_unavailable,
+                context(0).device() + " was opened before this process was forked; open it in the child");
+  }
+  while (!turn_.try_lock()) {
+    ctx.check_cancelled();
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  const std::lock_guard turn(turn_, std::adopt_lock);
+  ctx.check_cancelled();
+  Phase phase(*this, ctx, std::min(count, size()), work);
+  phase.attend(meanwhile);
+  phase.finish();
+}
+
+}  // namespace vicinal::plugin

@@ -1,0 +1,67 @@
+// The devices of a context that has several. A call is divided into phases, and in each a thread for every device works
+// by itself; the calling thread waits for all of them, polls the cancel token and reports progress. So nothing waits
+// for a device that has failed: the others are canceled, and when their threads have ended, one error is thrown.
+#pragma once
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "plugin/cuda/device.hpp"
+#include "vicinal/context.hpp"
+
+namespace vicinal::plugin {
+
+/// Begins of `parts` ranges of n items, as equal as multiples of `unit` allow: [parts + 1], none of them empty; fewer
+/// parts where there are not so many units.
+std::vector<std::int64_t> equal_cuts(std::int64_t n, std::int64_t parts, std::int64_t unit);
+
+class Crew {
+ public:
+  /// Opens the devices; what they share of a context is that of `host`. Throws as Device::open.
+  Crew(const CudaOptions& options, const CpuOptions& host, core::Ablation ablation);
+  ~Crew();
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  [[nodiscard]] std::int64_t size() const noexcept { return static_cast<std::int64_t>(members_.size()); }
+  /// Stands for this list of devices where an index keeps what devices hold; that of no single device.
+  [[nodiscard]] int number() const noexcept { return number_; }
+  /// What a device's thread calls a backend with.
+  [[nodiscard]] const Context& context(std::int64_t member) const { return of(member).ctx; }
+  [[nodiscard]] const std::shared_ptr<Device>& device(std::int64_t member) const { return of(member).device; }
+
+  /// One phase: runs work(member) on a thread for each of the first `count` devices. `meanwhile` is called on the
+  /// calling thread again and again, after `wake` and when all have ended. Throws, when all have ended, what the lowest
+  /// device threw that was not canceled because of others; what is wrong with a device, and not with the data, is
+  /// preceded by its name. Calls from several threads take turns.
+  void run(const Context& ctx, std::int64_t count, const std::function<void(std::int64_t member)>& work,
+           const std::function<void()>& meanwhile = {});
+  /// For a device's thread: calls `meanwhile` soon.
+  void wake();
+
+ private:
+  struct Board;
+  struct Member {
+    std::shared_ptr<Device> device;
+    Context ctx;
+  };
+  class Phase;
+
+  [[nodiscard]] const Member& of(std::int64_t member) const { return members_[static_cast<std::size_t>(member)]; }
+
+  std::shared_ptr<Board> board_;
+  std::vector<Member> members_;
+  int number_;
+  pid_t owner_;
+  std::mutex turn_;
+};
+
+}  // namespace vicinal::plugin

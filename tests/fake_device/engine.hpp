@@ -1,0 +1,14 @@
+// One of the fake plug-in's devices.
+#pragma once
+
+#include <cstdint>
+
+namespace vicinal::plugin {
+
+struct Engine {
+  std::int32_t device = 0;
+  std::uint64_t limit = 0;
+  std::uint64_t resident = 0;
+};
+
+}  // namespace vicinal::plugin
