@@ -1,5 +1,5 @@
-// The model file: a saved index, a model of hdbscan, of kmeans, of lle, of lof, and of classify or regress. The check sum that ends
-// the file is made right, so that what lies before it is looked at.
+// The model file: a saved index, a model of hdbscan, of kmeans, of lle, of lof, and of classify or regress. The check
+// sum that ends the file is made right, so that what lies before it is looked at.
 #include <zlib.h>
 
 #include <cstring>

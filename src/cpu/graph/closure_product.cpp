@@ -15,10 +15,10 @@
 namespace vicinal::cpu {
 namespace {
 
-using Matrix = core::AlignedArray<std::int32_t>;  // [n, n]; counts are at most n, which memory keeps below 2^31
-constexpr std::int64_t kTile = 64;                // three tiles of 16 KiB
-constexpr std::int64_t kColumns = 64;             // between two looks at the cancel token: of 10,000 rows, 5 ms
-constexpr std::int64_t kEdges = 1 << 20;          // likewise
+using Matrix = core::AlignedArray<std::int32_t>;      // [n, n]; counts are at most n, which memory keeps below 2^31
+constexpr std::int64_t kTile = 64;                    // three tiles of 16 KiB
+constexpr std::int64_t kColumns = 64;                 // between two looks at the cancel token: of 10,000 rows, 5 ms
+constexpr std::int64_t kEdgesBetweenLooks = 1 << 20;  // likewise
 
 /// Row i of the product; ones in it.
 std::int64_t plain_row(const Context& ctx, const Matrix& from, std::int64_t n, std::int64_t i, Matrix& to) {
@@ -92,7 +92,7 @@ void label_by_products(const Context& ctx, const kernels::GraphTask& task, kerne
   });
   std::int64_t ones = n;
   for (std::int64_t e = 0; e < edges.size(); ++e) {
-    if (e % kEdges == 0) ctx.check_cancelled();
+    if (e % kEdgesBetweenLooks == 0) ctx.check_cancelled();
     kernels::require_in_range(edges, e);
     const std::int64_t a = edges.a(e);
     const std::int64_t b = edges.n_a() + edges.b(e);
