@@ -121,6 +121,10 @@ HdbscanOptions HdbscanCommand::scan_options() const {
 void HdbscanCommand::run_scan(const Runtime& runtime, const Context& rest, const DensityRows& rows,
                               std::chrono::steady_clock::time_point start) const {
   const TableView& view = rows.table.view;
+  if (range().last > view.rows()) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("--scan: sizes up to {}, but the table has {} row{}",
+                                                         range().last, view.rows(), view.rows() == 1 ? "" : "s"));
+  }
   const HdbscanOptions smallest = scan_options();
   const SpanningTree tree = minimum_spanning_tree(
       rest, view,
@@ -221,10 +225,10 @@ Command add_hdbscan(const Parser& root) {
       .type_name("FILE")
       .required();
   const std::string group = "Clustering";
-  app.add_option("--min-cluster-size", asked.min_cluster_size, "Rows of a cluster, at least 2")
-      .type_name("N")
-      .capture_default_str()
-      .group(group);
+  const Option size = app.add_option("--min-cluster-size", asked.min_cluster_size, "Rows of a cluster, at least 2")
+                          .type_name("N")
+                          .capture_default_str()
+                          .group(group);
   app.add_option("--min-samples", asked.min_samples,
                  "Rows within the core distance of a row, itself included; 0: --min-cluster-size")
       .type_name("N")
@@ -254,7 +258,8 @@ Command add_hdbscan(const Parser& root) {
          "Print a table of the clusters for each --min-cluster-size of a range, from one search; core distances "
          "are those of the smallest, unless --min-samples is given")
       .type_name("FIRST..LAST")
-      .group(group);
+      .group(group)
+      .excludes(size);
   app.add_option("--model", command->model,
                  "Model file written by --save-model: place the rows of TABLE in its clusters")
       .type_name("FILE");

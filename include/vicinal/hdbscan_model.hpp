@@ -41,13 +41,13 @@ struct HdbscanPrediction {
 /// Clusters of rows [m, d] that were not clustered, without another clustering: each is placed by the row of the table
 /// that it reaches first, and leaves that row's clusters at the distance at which it reaches it (docs/contract.md,
 /// clause 29). This is the rule of approximate_predict of the package hdbscan, which looks at 2 `min_samples` neighbors
-/// only; here all rows count. Rows of the table get their own labels again, unless all rows are one cluster. The same
-/// bits for every method, thread count, instruction set and device.
+/// only; here all rows count. Rows of the table get their own labels again, unless all rows are one cluster, or equal
+/// rows left it by edges of equal lengths. The same bits for every method, thread count, instruction set and device.
 ///
 /// Time and memory of `knn` with max(2 min_samples, 10) neighbors; with more of them for rows of which these leave open
 /// which one they reach first. Throws `invalid_argument` for a clustering of another table, queries of another width
-/// and queries that come in blocks, `bad_data` naming row and column of the first NaN or infinity or two rows whose
-/// distance overflows float64, `over_memory`, `cancelled`.
+/// and queries that come in blocks or are in device memory, `bad_data` naming row and column of the first NaN or
+/// infinity or two rows whose distance overflows float64, `over_memory`, `cancelled`.
 VICINAL_API HdbscanPrediction predict(const Context& ctx, const Index& index, const Hdbscan& fitted,
                                       const TableView& queries);
 /// As above, for rows that have the form of the rows that the model was made from: the model's preparation is applied

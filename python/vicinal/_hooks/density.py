@@ -32,6 +32,15 @@ def _common(settings: Settings) -> dict[str, Any]:
     return keywords if settings.strict else {**keywords, "device": "cpu"}
 
 
+def _metric_of(metric: Any, p: Any) -> engine.Metric:
+    """Of an estimator that has the exponent of minkowski beside its parameters."""
+    if metric != "minkowski":
+        return engine.metric_of(metric, None)
+    if p is None:
+        raise Stock("no exponent")
+    return engine.metric_of(metric, {"p": p})
+
+
 def _check_sparse(X: Any, metric: Any) -> None:
     """Leaves to scikit-learn sparse tables by metrics of which it knows no distances between sparse rows."""
     if sparse.issparse(X) and metric not in _OF_SPARSE:
@@ -65,7 +74,7 @@ def _replace_fit(hook: Hook, before: Any) -> Any:
 
 
 def _dbscan(settings: Settings, estimator: Any, X: Any, sample_weight: Any) -> Any:
-    metric = engine.metric_of(estimator.metric, {"p": estimator.p} if estimator.metric == "minkowski" else None)
+    metric = _metric_of(estimator.metric, estimator.p)
     _check_sparse(X, metric.name)
     _check_searched(estimator, X)
     X = validate_data(estimator, X, accept_sparse="csr")
@@ -156,6 +165,8 @@ def _prims(
     n_jobs: Any = None,
     **metric_params: Any,
 ) -> NDArray[Any]:
+    if metric == "minkowski" and metric_params.get("p") is None:
+        raise Stock("no exponent")
     return _linked(settings, X, min_samples, alpha, engine.metric_of(metric, metric_params), divides_core=False)
 
 
@@ -184,7 +195,7 @@ def _graph(
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
     if metric_params:
         raise Stock("parameters of the metric")
-    kind = engine.metric_of(metric, {"p": p} if metric == "minkowski" else None)
+    kind = _metric_of(metric, p)
     _check_sparse(X, metric)
     valid = algorithm in ("auto", "brute") or algorithm in ("kd_tree", "ball_tree") and not sparse.issparse(X)
     if not valid:

@@ -206,6 +206,10 @@ HdbscanOptions options_of_tree(HdbscanOptions options, const SpanningTreeOptions
   options.metric = made.metric;
   options.p = made.p;
   options.method = made.method;
+  if (!made.count_self && made.min_samples == 0) {  // the same rank, as 0 means min_cluster_size here
+    options.min_samples = 1;
+    options.count_self = true;
+  }
   return options;
 }
 

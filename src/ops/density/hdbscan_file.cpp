@@ -54,9 +54,9 @@ void check_clustering(const Hdbscan& fitted, std::int64_t n) {
                    [&](std::int64_t cluster) { return cluster >= 0 && cluster < clusters; })) {
     refuse("model: its condensed tree has rows that are in none of its clusters, or distances below 0");
   }
-  const std::int64_t rank = core_rank(options);
-  if (options.min_cluster_size < 2 || rank < 0 || rank >= n || options.max_cluster_size < 0 ||
-      !is_distance(options.epsilon) || !(options.alpha > 0) || std::isinf(options.alpha) ||
+  const bool has_sizes = options.min_samples >= 0 && options.min_cluster_size >= 2 && options.max_cluster_size >= 0;
+  const std::int64_t rank = has_sizes ? core_rank(options) : -1;
+  if (rank < 0 || rank >= n || !is_distance(options.epsilon) || !(options.alpha > 0) || std::isinf(options.alpha) ||
       options.metric == Metric::inner_product) {
     refuse("model: its options are not those of a clustering of " + std::to_string(n) + " rows");
   }

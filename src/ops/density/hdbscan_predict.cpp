@@ -113,11 +113,12 @@ class Predicting {
   std::vector<std::int64_t> read_lists(const TableView& rows, const std::vector<std::int64_t>& numbers,
                                        std::int64_t k) {
     const HdbscanOptions& options = fitted_.options;
+    // Longer lists than the clustering's method may serve.
+    const Method method = numbers.empty() ? options.method : Method::automatic;
     const NeighborGraph graph =
-        knn(ctx_, index_, rows, {.k = k, .metric = options.metric, .p = options.p, .method = options.method});
+        knn(ctx_, index_, rows, {.k = k, .metric = options.metric, .p = options.p, .method = method});
     std::vector<std::int64_t> open;
     for (std::int64_t row = 0; row < graph.rows; ++row) {
-      poll_.step();
       const std::int64_t number = numbers.empty() ? row : numbers[static_cast<std::size_t>(row)];
       const auto ids = graph.ids_of(row);
       const auto distances = graph.distances_of(row);
@@ -125,6 +126,7 @@ class Predicting {
       double least = kInfinity;
       std::int64_t by = ids[0];
       for (std::size_t i = 0; i < ids.size(); ++i) {
+        poll_.step();
         const double reach =
             std::max({core, fitted_.core_distances[static_cast<std::size_t>(ids[i])], distances[i] / options.alpha});
         if (!(reach < least)) continue;
@@ -155,6 +157,9 @@ class Predicting {
 HdbscanPrediction predicted(const Context& ctx, const Index& index, const Hdbscan& fitted, const TableView& queries) {
   ops::check_clustering(fitted, index.rows());
   if (queries.is_block_source()) refuse("queries: prediction needs them in memory, but they come in blocks");
+  if (queries.memory() == Memory::cuda) {
+    refuse("queries: prediction needs them in host memory, but they are in device memory");
+  }
   const std::uint64_t own =
       static_cast<std::uint64_t>(queries.rows()) * (4 + static_cast<std::uint64_t>(queries.cols())) * sizeof(double) +
       fitted.tree.parents.size() * 2 * sizeof(double);

@@ -122,6 +122,10 @@ TEST(HdbscanPredict, OfATreeThatWasFoundBefore) {
   EXPECT_EQ(fitted.options.min_samples, 4);
   const Hdbscan at_once = hdbscan(on(1), index, {.min_cluster_size = 6, .min_samples = 4, .metric = Metric::manhattan});
   expect_same_places(predict(on(1), index, fitted, table), predict(on(1), index, at_once, table), "tree");
+  const SpanningTree plain = minimum_spanning_tree(on(1), index, {.min_samples = 0, .count_self = false});
+  expect_same_places(predict(on(1), index, hdbscan(on(1), plain, {.min_cluster_size = 6}), table),
+                     predict(on(1), index, hdbscan(on(1), index, {.min_cluster_size = 6, .min_samples = 1}), table),
+                     "tree without core distances");
 }
 
 class HdbscanModelFile : public ::testing::Test {
