@@ -206,7 +206,7 @@ TEST(Polls, FieldsOfALongLine) {
   const Context ctx = polled_context();
   const auto polls = [&](std::int64_t bytes) {
     std::string line;
-    for (std::int64_t i = 0; i < bytes / 1024; ++i) line += std::string(1023, '1') + ",";
+    for (std::int64_t i = 0; i < bytes / 1024; ++i) line.append(1023, '1').append(1, ',');
     line += "1,1\n";
     return polls_of([&] { (void)io::lay_out_csv(ctx, bytes_to_poll(line), "x", options); });
   };
