@@ -219,10 +219,11 @@ TEST(Plugin, AContextSaysWhatIsMissing) {
   expect_words(refusal(ErrorCode::device_unavailable, [] { Context::cuda(); }), {"cuda:0", status.missing});
 }
 
-TEST(Plugin, ExactlyOneDeviceIsServed) {
-  expect_words(refusal(ErrorCode::invalid_argument, [] { Context::cuda({.devices = {0, 1}}); }), {"devices", "2"});
-  expect_words(refusal(ErrorCode::invalid_argument, [] { Context::cuda({.devices = {}}); }), {"devices", "0"});
+TEST(Plugin, DevicesAreSomeEachOnce) {
+  expect_words(refusal(ErrorCode::invalid_argument, [] { Context::cuda({.devices = {}}); }), {"devices", "none"});
   expect_words(refusal(ErrorCode::invalid_argument, [] { Context::cuda({.devices = {-1}}); }), {"devices", "cuda:-1"});
+  expect_words(refusal(ErrorCode::invalid_argument, [] { Context::cuda({.devices = {1, 0, 1}}); }),
+               {"devices", "cuda:1", "twice"});
 }
 
 TEST(Plugin, OptionsOfTheHostAreCheckedFirst) {
