@@ -222,7 +222,10 @@ TEST(Plugin, AContextSaysWhatIsMissing) {
 TEST(Plugin, DevicesAreSomeEachOnce) {
   expect_words(refusal(ErrorCode::invalid_argument, [] { Context::cuda({.devices = {}}); }), {"devices", "none"});
   expect_words(refusal(ErrorCode::invalid_argument, [] { Context::cuda({.devices = {-1}}); }), {"devices", "cuda:-1"});
-  expect_words(refusal(ErrorCode::invalid_argument, [] { Context::cuda({.devices = {1, 0, 1}}); }),
+  expect_words(refusal(ErrorCode::invalid_argument,
+                       [] {
+                         Context::cuda({.devices = {1, 0, 1}});
+                       }),
                {"devices", "cuda:1", "twice"});
 }
 
