@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -12,6 +13,8 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
 
 #include "base/common_options.hpp"
 #include "base/interrupt.hpp"
@@ -19,7 +22,6 @@
 #include "base/output.hpp"
 #include "command/commands.hpp"
 #include "command/harness.hpp"
-#include "core/parallel.hpp"
 #include "vicinal/kmeans.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/lof.hpp"
@@ -30,6 +32,7 @@ namespace {
 struct DevicesOptions {
   CommonOptions common;
   std::vector<std::string> jobs;
+  std::string list;
   std::vector<int> counts;
   std::string commit;
   std::string output;
@@ -39,23 +42,23 @@ struct DevicesOptions {
 };
 
 /// What a call gave and took.
-struct Answer {
+struct DevicesAnswer {
   std::vector<std::int64_t> ids;
   std::vector<double> numbers;
   Plan plan;
   double apart = -1;  ///< seconds beside the transfer; below 0: unknown
 
-  [[nodiscard]] bool same(const Answer& other) const {
+  [[nodiscard]] bool same(const DevicesAnswer& other) const {
     return ids == other.ids && numbers.size() == other.numbers.size() &&
            std::memcmp(numbers.data(), other.numbers.data(), numbers.size() * sizeof(double)) == 0;
   }
 };
 
 /// A job on one context; `rows_there` runs it again with rows that are on the devices already, where that is possible.
-struct Job {
+struct DevicesJob {
   std::string name;
   std::string shape;
-  std::function<Answer(const Context& ctx)> run;
+  std::function<DevicesAnswer(const Context& ctx)> run;
   std::function<void(const Context& ctx, const std::function<void(const std::function<void()>&)>& time)> rows_there;
 };
 
@@ -63,19 +66,25 @@ struct Job {
 std::vector<float> made_rows(const Context& ctx, std::int64_t n, std::int64_t d, std::uint64_t seed) {
   constexpr std::int64_t kBlock = 4096;
   std::vector<float> rows(static_cast<std::size_t>(n * d));
-  core::parallel_for(ctx, (n + kBlock - 1) / kBlock, [&](std::int64_t block, int /*worker*/) {
-    std::uint64_t state =
-        (seed + 1) * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(block) * 0xD1B54A32D192ED03ULL;
-    const std::int64_t end = std::min(n, (block + 1) * kBlock) * d;
-    for (std::int64_t i = block * kBlock * d; i < end; ++i) {
-      state += 0x9E3779B97F4A7C15ULL;
-      std::uint64_t x = (state ^ state >> 30) * 0xBF58476D1CE4E5B9ULL;
-      x = (x ^ x >> 27) * 0x94D049BB133111EBULL;
-      x ^= x >> 31;
-      const auto sum = static_cast<double>((x & 0xffff) + (x >> 16 & 0xffff) + (x >> 32 & 0xffff) + (x >> 48));
-      rows[static_cast<std::size_t>(i)] = static_cast<float>((sum - 131070) / 37837);
+  std::atomic<std::int64_t> next = 0;
+  const auto fill = [&] {
+    for (std::int64_t block = next++; block * kBlock < n; block = next++) {
+      std::uint64_t state =
+          (seed + 1) * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(block) * 0xD1B54A32D192ED03ULL;
+      const std::int64_t end = std::min(n, (block + 1) * kBlock) * d;
+      for (std::int64_t i = block * kBlock * d; i < end; ++i) {
+        state += 0x9E3779B97F4A7C15ULL;
+        std::uint64_t x = (state ^ state >> 30) * 0xBF58476D1CE4E5B9ULL;
+        x = (x ^ x >> 27) * 0x94D049BB133111EBULL;
+        x ^= x >> 31;
+        const auto sum = static_cast<double>((x & 0xffff) + (x >> 16 & 0xffff) + (x >> 32 & 0xffff) + (x >> 48));
+        rows[static_cast<std::size_t>(i)] = static_cast<float>((sum - 131070) / 37837);
+      }
     }
-  });
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < ctx.threads(); ++i) threads.emplace_back(fill);
+  for (std::thread& thread : threads) thread.join();
   return rows;
 }
 
@@ -85,9 +94,9 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-class Bench {
+class DevicesBench {
  public:
-  explicit Bench(const DevicesOptions& options) : options_(options), host_(Context::cpu()) {}
+  explicit DevicesBench(const DevicesOptions& options) : options_(options), host_(Context::cpu()) {}
 
   void run() {
     for (const auto& [name, work] : std::map<std::string, std::function<void()>>{
@@ -110,7 +119,7 @@ class Bench {
 
  private:
   [[nodiscard]] std::int64_t scaled(std::int64_t rows) const {
-    return std::max<std::int64_t>(2000, std::llround(static_cast<double>(rows) * options_.scale));
+    return std::max<std::int64_t>(200, std::llround(static_cast<double>(rows) * options_.scale));
   }
 
   void within() {
@@ -147,15 +156,15 @@ class Bench {
     const std::vector<float> rows = made_rows(host_, n, 128, 4);
     const TableView table(rows.data(), n, 128);
     KMeansOptions options;
-    options.clusters = 1024;
+    options.clusters = std::min<std::int64_t>(1024, n / 8);
     options.init = KMeansInit::first_k;
     options.tolerance = 0;
     options.max_iterations = 20;
     measure_job({"kmeans",
-                 fmt::format("{} x 128, 1024 clusters, 20 iterations", n),
+                 fmt::format("{} x 128, {} clusters, 20 iterations", n, options.clusters),
                  [&](const Context& ctx) {
                    KMeans found = kmeans(ctx, table, options);
-                   Answer answer;
+                   DevicesAnswer answer;
                    answer.ids.assign(found.labels.begin(), found.labels.end());
                    answer.numbers = std::move(found.centres);
                    answer.numbers.push_back(found.inertia);
@@ -173,7 +182,7 @@ class Bench {
     measure_job({"lof", fmt::format("{} x 16, k 20", n),
                  [&](const Context& ctx) {
                    Lof found = lof(ctx, table, options);
-                   Answer answer;
+                   DevicesAnswer answer;
                    answer.numbers = std::move(found.scores);
                    answer.plan = found.plan;
                    return answer;
@@ -184,12 +193,12 @@ class Bench {
                    time([&] { lof(ctx, index, options); });
                  }});
   }
-  static Answer answer_of(NeighborGraph graph) {
+  static DevicesAnswer answer_of(NeighborGraph graph) {
     return {std::move(graph.ids), std::move(graph.distances), std::move(graph.plan)};
   }
 
-  void measure_job(const Job& job) {
-    std::unique_ptr<Answer> first;
+  void measure_job(const DevicesJob& job) {
+    std::unique_ptr<DevicesAnswer> first;
     double of_one = 0;
     for (const int count : options_.counts) {
       std::vector<int> devices;
@@ -199,7 +208,7 @@ class Bench {
       cuda.threads = options_.common.threads;
       cuda.cancel = interrupt_token();
       const Context ctx = Context::cuda(cuda);
-      auto answer = std::make_unique<Answer>();
+      auto answer = std::make_unique<DevicesAnswer>();
       std::vector<double> apart;
       const Timings seconds = measure(
           ctx, options_.warmup, options_.repeat,
@@ -270,9 +279,8 @@ Command add_bench_devices(const Parser& root) {
   app.add_option("--job", options->jobs, "knn-within, knn-queries, kmeans or lof; nothing: all")
       .type_name("NAME")
       .repeatable();
-  app.add_option("--devices", options->counts, "How many devices to use; nothing: 1, 2 and 4, as far as they are there")
-      .type_name("N")
-      .repeatable();
+  app.add_option("--devices", options->list, "How many devices to use, the first one to compare with [1,2,4]")
+      .type_name("N,N...");
   app.add_option("--scale", options->scale, "Times the rows and queries of each job")
       .type_name("X")
       .capture_default_str();
@@ -286,12 +294,15 @@ Command add_bench_devices(const Parser& root) {
             check_output("-o", options->output, {".json"});
             const CudaStatus status = cuda_status();
             if (!status.missing.empty()) throw Error(ErrorCode::device_unavailable, "devices: " + status.missing);
-            if (options->counts.empty()) {
-              for (const int count : {1, 2, 4}) {
-                if (count <= std::ssize(status.devices)) options->counts.push_back(count);
-              }
+            std::istringstream list(options->list.empty() ? "1,2,4" : options->list);
+            for (std::string word; std::getline(list, word, ',');) {
+              const int count = std::atoi(word.c_str());
+              if (count < 1)
+                throw Error(ErrorCode::invalid_argument, "--devices: '" + word + "' is no number of devices");
+              if (count <= std::ssize(status.devices)) options->counts.push_back(count);
             }
-            Bench(*options).run();
+            if (options->counts.empty()) throw Error(ErrorCode::device_unavailable, "--devices: there are not so many");
+            DevicesBench(*options).run();
           },
           &options->common.json};
 }

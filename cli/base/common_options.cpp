@@ -7,10 +7,10 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <optional>
 
 #include "base/interrupt.hpp"
 #include "base/output.hpp"
+#include "vicinal/device.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::cli {

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "vicinal/device.hpp"
+
 namespace vicinal::python {
 
 struct Session::State {

@@ -13,15 +13,17 @@
 namespace vicinal::core {
 namespace {
 
-constexpr std::uintptr_t kRange = std::uintptr_t{64} << 20;  // bytes that one task touches; less is not worth it
+constexpr std::uintptr_t kRange = std::uintptr_t{4} << 20;  // bytes that one task touches
 #ifdef MADV_POPULATE_WRITE
 constexpr int kPopulate = MADV_POPULATE_WRITE;
 #else
 constexpr int kPopulate = 23;  // of Linux 5.14; older ones refuse it, and the pages come when they are written
 #endif
 
-/// Whole pages of [data, data + bytes).
-void touch(const Context& ctx, void* data, std::size_t bytes) {
+}  // namespace
+
+void touch_pages(const Context& ctx, void* data, std::size_t bytes) {
+  // Of whole pages; a few are not worth it.
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
   const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(data) + bytes) / page * page;
@@ -34,14 +36,12 @@ void touch(const Context& ctx, void* data, std::size_t bytes) {
   });
 }
 
-}  // namespace
-
 void resize_lists(const Context& ctx, std::vector<std::int64_t>& ids, std::vector<double>& distances,
                   std::int64_t size) {
   ids.reserve(static_cast<std::size_t>(size));
   distances.reserve(static_cast<std::size_t>(size));
-  touch(ctx, ids.data(), ids.capacity() * sizeof(std::int64_t));
-  touch(ctx, distances.data(), distances.capacity() * sizeof(double));
+  touch_pages(ctx, ids.data(), ids.capacity() * sizeof(std::int64_t));
+  touch_pages(ctx, distances.data(), distances.capacity() * sizeof(double));
   parallel_for(ctx, 2, [&](std::int64_t task, int /*worker*/) {
     task == 0 ? resize_in_steps(ctx, ids, size) : resize_in_steps(ctx, distances, size);
   });

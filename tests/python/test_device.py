@@ -63,6 +63,19 @@ def test_a_plugin_that_the_program_names(by_user, tmp_path):
 TABLE = np.random.default_rng(0).normal(size=(200, 6)).astype(np.float32)
 
 
+@pytest.mark.skipif(len(vc.doctor(device="cpu").cuda_devices) < 2, reason="one device")
+def test_several_devices():
+    expected = vc.knn(TABLE, k=4, device="cpu")
+    graph = vc.knn(TABLE, k=4, device="cuda:0,1")
+    assert graph.plan.device == "cuda:0,1"
+    same(graph.ids, expected.ids)
+    same(graph.distances, expected.distances)
+    assert np.array_equal(vc.kmeans(TABLE, clusters=5, device="cuda:1,0").labels,
+                          vc.kmeans(TABLE, clusters=5, device="cpu").labels)
+    with pytest.raises(vc.InvalidArgument, match="cuda:1 is given twice"):
+        vc.knn(TABLE, k=4, device="cuda:1,1")
+
+
 @pytest.mark.parametrize("table", [TABLE, TABLE.astype(np.float64), np.asfortranarray(TABLE)])
 def test_knn(table, on_device):
     expected = vc.knn(table, k=4, device="cpu")

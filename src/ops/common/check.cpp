@@ -10,8 +10,9 @@ namespace vicinal {
 
 void check_memory(const Context& ctx, const TableView& table, std::string_view name) {
   if (kernels::backend_of(ctx).reaches(table.memory())) return;
-  throw Error(ErrorCode::device_unavailable, std::string(name) + ": is in CUDA memory, which " + ctx.device() +
-                                                 " cannot read; make the context with Context::cuda");
+  const char* const why = ctx.device() == "cpu" ? " cannot read; make the context with Context::cuda"
+                                                : " cannot divide; use the one device that it is on";
+  throw Error(ErrorCode::device_unavailable, std::string(name) + ": is in CUDA memory, which " + ctx.device() + why);
 }
 
 void check_table(const Context& ctx, const TableView& table, std::string_view name) {

@@ -9,6 +9,7 @@
 #include "backend/backend.hpp"
 #include "backend/nearest.hpp"
 #include "core/exact_sum.hpp"
+#include "core/list_room.hpp"
 #include "core/seconds.hpp"
 #include "ops/common/together.hpp"
 #include "ops/kmeans/check.hpp"
@@ -25,10 +26,13 @@ using kernels::ClusterTask;
 using kernels::Lloyd;
 
 // What the rows' last assignment left.
-void take_state(Lloyd& lloyd, const ClusterTask& task, const KMeansOptions& options, KMeans& result) {
+void take_state(const Context& ctx, Lloyd& lloyd, const ClusterTask& task, const KMeansOptions& options,
+                KMeans& result) {
   result.clusters = task.clusters;
   result.cols = task.table.cols();
   result.metric = options.metric;
+  result.labels.reserve(static_cast<std::size_t>(task.table.rows()));
+  core::touch_pages(ctx, result.labels.data(), result.labels.capacity() * sizeof(std::int32_t));
   result.labels.resize(static_cast<std::size_t>(task.table.rows()));
   result.sizes.resize(static_cast<std::size_t>(task.clusters));
   result.centres.resize(static_cast<std::size_t>(task.clusters * task.table.cols()));
@@ -121,7 +125,7 @@ KMeans Run::from(const std::vector<double>& centres, double least_shift) {
   }
   // Nothing changes where labels ended it.
   if (!classical && result.stopped != KMeansStop::labels) lloyd_.assign();
-  take_state(lloyd_, task_, options_, result);
+  take_state(ctx_, lloyd_, task_, options_, result);
   return result;
 }
 
@@ -135,7 +139,7 @@ KMeans by_batches(const Context& ctx, Lloyd& lloyd, const ClusterTask& task, con
   result.history = std::move(done.history);
   lloyd.start(done.centres);
   lloyd.assign();
-  take_state(lloyd, task, options, result);
+  take_state(ctx, lloyd, task, options, result);
   return result;
 }
 

@@ -18,8 +18,9 @@ void check_output(const Context& ctx, const KnnOutput& output) {
     throw Error(ErrorCode::invalid_argument, "output: ids and distances must not be null");
   }
   if (!kernels::backend_of(ctx).reaches(output.memory)) {
-    throw Error(ErrorCode::device_unavailable, "output: is in CUDA memory, which " + ctx.device() +
-                                                   " cannot write; make the context with Context::cuda");
+    const char* const why = ctx.device() == "cpu" ? " cannot write; make the context with Context::cuda"
+                                                  : " cannot divide; use the one device that it is on";
+    throw Error(ErrorCode::device_unavailable, "output: is in CUDA memory, which " + ctx.device() + why);
   }
 }
 

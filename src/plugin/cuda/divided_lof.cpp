@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/infinity.hpp"
+#include "core/list_room.hpp"
 #include "core/parallel.hpp"
 #include "core/seconds.hpp"
 
@@ -140,6 +141,9 @@ void DividedLof::score_in_phases(const Context& ctx, const kernels::NearestTask&
   // Not cleared: the devices fill them.
   const std::unique_ptr<double[]> k_distances(new double[static_cast<std::size_t>(rows * ks)]);
   const std::unique_ptr<double[]> densities(new double[static_cast<std::size_t>(rows * ks)]);
+  for (double* const values : {k_distances.get(), densities.get()}) {
+    core::touch_pages(ctx, values, static_cast<std::size_t>(rows * ks) * sizeof(double));
+  }
   struct Found {
     std::unique_ptr<CudaLofRows> rows;
     std::int64_t copied = 0;

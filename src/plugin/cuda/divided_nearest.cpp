@@ -10,6 +10,7 @@
 
 #include "backend/backend.hpp"
 #include "core/infinity.hpp"
+#include "core/list_room.hpp"
 #include "core/parallel.hpp"
 #include "plugin/cuda/staging.hpp"
 
@@ -110,6 +111,8 @@ struct DividedNearest::RowLists {
     const auto size = static_cast<std::size_t>(part.task.queries.rows() * part.task.k);
     k_ids.reset(new std::int64_t[size]);  // not cleared: the search fills them
     k_keys.reset(new double[size]);
+    core::touch_pages(ctx, k_ids.get(), size * sizeof(std::int64_t));
+    core::touch_pages(ctx, k_keys.get(), size * sizeof(double));
     nearest.search_into(ctx, part.task, {k_ids.get(), k_keys.get(), Memory::host}, stats);
   }
 

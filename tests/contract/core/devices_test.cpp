@@ -406,7 +406,11 @@ TEST_F(Devices, WhatSeveralDoNotServeIsRefusedByName) {
     refused(job, ErrorCode::invalid_argument, "comes in blocks, which cuda:0,1");
   }
   const TableView there(rows.data(), DType::float64, 30, 2, 2, 1, Memory::cuda);
-  refused([&] { knn(two, there, {.k = 2}); }, ErrorCode::device_unavailable, "cuda:0,1");
+  refused([&] { knn(two, there, {.k = 2}); }, ErrorCode::device_unavailable, "which cuda:0,1 cannot divide");
+  std::vector<std::int64_t> ids(60);
+  std::vector<double> distances(60);
+  refused([&] { knn_into(two, table, {.k = 2}, {ids.data(), distances.data(), Memory::cuda}); },
+          ErrorCode::device_unavailable, "output: is in CUDA memory, which cuda:0,1 cannot divide");
   EXPECT_EQ(cuda_devices_from("cuda:3,1"), (std::vector<int>{3, 1}));
   for (const char* const wrong : {"", "cpu", "cuda:", "cuda:1,", "cuda:,1", "cuda:a", "cuda:-1", "cuda:0, 1"}) {
     EXPECT_TRUE(cuda_devices_from(wrong).empty()) << wrong;
