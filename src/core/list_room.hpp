@@ -1,5 +1,5 @@
-// Room for large results. The system clears memory when it is first touched: for gigabytes one thread would take as long
-// as several devices for a search.
+// Room for large results. The system clears memory when it is first touched: for gigabytes one thread would take as
+// long as several devices for a search.
 #pragma once
 
 #include <cstddef>

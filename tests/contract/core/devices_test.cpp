@@ -409,8 +409,11 @@ TEST_F(Devices, WhatSeveralDoNotServeIsRefusedByName) {
   refused([&] { knn(two, there, {.k = 2}); }, ErrorCode::device_unavailable, "which cuda:0,1 cannot divide");
   std::vector<std::int64_t> ids(60);
   std::vector<double> distances(60);
-  refused([&] { knn_into(two, table, {.k = 2}, {ids.data(), distances.data(), Memory::cuda}); },
-          ErrorCode::device_unavailable, "output: is in CUDA memory, which cuda:0,1 cannot divide");
+  refused(
+      [&] {
+        knn_into(two, table, {.k = 2}, {ids.data(), distances.data(), Memory::cuda});
+      },
+      ErrorCode::device_unavailable, "output: is in CUDA memory, which cuda:0,1 cannot divide");
   EXPECT_EQ(cuda_devices_from("cuda:3,1"), (std::vector<int>{3, 1}));
   for (const char* const wrong : {"", "cpu", "cuda:", "cuda:1,", "cuda:,1", "cuda:a", "cuda:-1", "cuda:0, 1"}) {
     EXPECT_TRUE(cuda_devices_from(wrong).empty()) << wrong;
