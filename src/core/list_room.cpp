@@ -13,7 +13,7 @@
 namespace vicinal::core {
 namespace {
 
-constexpr std::uintptr_t kRange = std::uintptr_t{4} << 20;  // bytes that one task touches
+constexpr std::size_t kRange = std::size_t{4} << 20;  // bytes that one task touches
 #ifdef MADV_POPULATE_WRITE
 constexpr int kPopulate = MADV_POPULATE_WRITE;
 #else
@@ -23,16 +23,15 @@ constexpr int kPopulate = 23;  // of Linux 5.14; older ones refuse it, and the p
 }  // namespace
 
 void touch_pages(const Context& ctx, void* data, std::size_t bytes) {
-  // Of whole pages; a few are not worth it.
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
-  const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(data) + bytes) / page * page;
-  if (bytes < 2 * kRange || end <= begin) return;
-  const auto tasks = static_cast<std::int64_t>((end - begin + kRange - 1) / kRange);
-  parallel_for(ctx, tasks, [&](std::int64_t task, int /*worker*/) {
-    const std::uintptr_t first = begin + static_cast<std::uintptr_t>(task) * kRange;
+  if (bytes < 2 * kRange) return;  // a few are not worth it
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t before = (page - reinterpret_cast<std::uintptr_t>(data) % page) % page;
+  std::byte* const begin = static_cast<std::byte*>(data) + before;
+  const std::size_t whole = (bytes - before) / page * page;
+  parallel_for(ctx, static_cast<std::int64_t>((whole + kRange - 1) / kRange), [&](std::int64_t task, int /*worker*/) {
+    const std::size_t first = static_cast<std::size_t>(task) * kRange;
     // What fails here fails again, or not, where the memory is written.
-    static_cast<void>(madvise(reinterpret_cast<void*>(first), std::min(kRange, end - first), kPopulate));
+    static_cast<void>(madvise(begin + first, std::min(kRange, whole - first), kPopulate));
   });
 }
 
