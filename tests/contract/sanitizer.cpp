@@ -1,5 +1,4 @@
-// What a contract test knows of the sanitizer that watches the library (check.hpp), and of all their code the only part
-// that is compiled for each preset (tests/CMakeLists.txt).
+// What a contract test knows of the sanitizer that watches the library (check.hpp).
 #include "check.hpp"
 
 namespace vicinal::contract {
