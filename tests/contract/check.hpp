@@ -50,7 +50,7 @@ std::string describe(const Case& c);
 /// Under a sanitizer, which makes everything ten times slower and looks for faults that do not depend on the values,
 /// each metric and dtype meets every kSparse-th family, size, layout and filter, another one each, so that together
 /// they still meet all.
-/// (sanitizer.cpp: all else is compiled alike for every preset)
+/// (sanitizer.cpp)
 extern const int kSparse;
 /// The same of a test's `turn`-th case.
 inline bool is_left_out(std::uint64_t turn) {
