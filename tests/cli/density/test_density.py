@@ -208,7 +208,7 @@ BAD = {
     "hdbscan rows.npy --scan 1..3": "min_cluster_size: is 1",
     "hdbscan rows.npy --scan 3": "--scan: '3' is not of the form",
     "hdbscan rows.npy --scan 2..3 -o o.npz": "--scan: prints a table",
-    "hdbscan rows.npy --scan 2..3 --min-cluster-size 3": "--scan excludes --min-cluster-size",
+    "hdbscan rows.npy --scan 2..3 --min-cluster-size 3": "--min-cluster-size excludes --scan",
     "hdbscan rows.npy --scan 2..1000000000": "--scan: sizes up to 1000000000, but the table has",
     "hdbscan rows.npy --model rows.npy": "rows.npy",
     "hdbscan rows.npy --model rows.npy --min-cluster-size 3": "--min-cluster-size: cannot be combined with --model",
