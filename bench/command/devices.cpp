@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -83,6 +84,7 @@ std::vector<float> made_rows(const Context& ctx, std::int64_t n, std::int64_t d,
     }
   };
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(ctx.threads()));
   for (int i = 0; i < ctx.threads(); ++i) threads.emplace_back(fill);
   for (std::thread& thread : threads) thread.join();
   return rows;
@@ -201,8 +203,8 @@ class DevicesBench {
     std::unique_ptr<DevicesAnswer> first;
     double of_one = 0;
     for (const int count : options_.counts) {
-      std::vector<int> devices;
-      for (int i = 0; i < count; ++i) devices.push_back(i);
+      std::vector<int> devices(static_cast<std::size_t>(count));
+      std::iota(devices.begin(), devices.end(), 0);
       CudaOptions cuda;
       cuda.devices = devices;
       cuda.threads = options_.common.threads;

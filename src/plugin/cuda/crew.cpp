@@ -14,7 +14,6 @@
 
 #include "backend/nearest.hpp"
 #include "core/context_state.hpp"
-#include "core/entry.hpp"
 
 namespace vicinal::plugin {
 namespace {
@@ -130,8 +129,7 @@ class Crew::Phase {
     for (std::size_t i = 0; i < count_; ++i) {
       const auto body = [this, i, &work, &device = crew.context(static_cast<std::int64_t>(i)).device()] {
         Fault fault;
-        try {
-          const core::Entry entry;
+        try {  // in the floating-point environment of the thread that starts this one
           work(static_cast<std::int64_t>(i));
         } catch (...) {
           fault = current_fault(device);

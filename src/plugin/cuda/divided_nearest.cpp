@@ -167,7 +167,7 @@ std::shared_ptr<const DividedNearest::Shards> DividedNearest::prepared_shards(co
 }
 
 std::shared_ptr<const DividedNearest::Shards> DividedNearest::shards_of(const kernels::Prepared& index) const {
-  if (const auto held = prepared_shards(index)) return held;
+  if (auto held = prepared_shards(index)) return held;
   // It was prepared elsewhere, and what holds for its rows holds for some of them.
   const auto made = std::make_shared<Shards>(index, row_cuts(index.table.rows()));
   index.device.put(crew_->number(), made);
