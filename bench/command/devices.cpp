@@ -12,8 +12,8 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 #include <thread>
 
