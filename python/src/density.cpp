@@ -35,12 +35,9 @@ nb::object spanning_tree_call(nb::handle table, nb::dict keywords) {
   Call call("minimum_spanning_tree", std::move(keywords));
   const auto options = call.options(spanning_tree_fields());
   call.refuse_others();
-  const HostRows rows(call, table);
-  auto tree = std::make_shared<SpanningTree>();
-  call.run([&](const Context& ctx) {
-    rows.visit(ctx, [&](const auto& in) { *tree = minimum_spanning_tree(ctx, in, options); });
-  });
-  return tree_answer(call, tree);
+  return tree_answer(call, found_in<SpanningTree>(call, table, [&](const Context& ctx, const auto& rows) {
+                       return minimum_spanning_tree(ctx, rows, options);
+                     }));
 }
 
 nb::object spanning_tree_of(nb::handle a, nb::handle b, nb::handle lengths, nb::handle core_distances,
@@ -68,10 +65,9 @@ nb::object dbscan_call(nb::handle table, nb::dict keywords) {
   Call call("dbscan", std::move(keywords));
   const auto options = call.options(dbscan_fields());
   call.refuse_others();
-  const HostRows rows(call, table);
-  auto found = std::make_shared<Dbscan>();
-  call.run([&](const Context& ctx) { rows.visit(ctx, [&](const auto& in) { *found = dbscan(ctx, in, options); }); });
-  return Answer(call, std::shared_ptr<const Dbscan>(found))
+  const std::shared_ptr<const Dbscan> found =
+      found_in<Dbscan>(call, table, [&](const Context& ctx, const auto& rows) { return dbscan(ctx, rows, options); });
+  return Answer(call, found)
       .array("labels", found->labels)
       .array("core", found->core)
       .value("clusters", found->clusters)
@@ -106,10 +102,9 @@ nb::object optics_call(nb::handle table, nb::dict keywords) {
   Call call("optics", std::move(keywords));
   const auto options = call.options(optics_fields());
   call.refuse_others();
-  const HostRows rows(call, table);
-  auto order = std::make_shared<Optics>();
-  call.run([&](const Context& ctx) { rows.visit(ctx, [&](const auto& in) { *order = optics(ctx, in, options); }); });
-  return order_answer(call, order);
+  return order_answer(call, found_in<Optics>(call, table, [&](const Context& ctx, const auto& rows) {
+                        return optics(ctx, rows, options);
+                      }));
 }
 
 nb::object optics_of(nb::handle ordering, nb::handle reachability, nb::handle core_distances, nb::handle predecessors,

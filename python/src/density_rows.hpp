@@ -10,26 +10,20 @@
 
 namespace vicinal::python {
 
-/// Rows to cluster, in host memory: an index, or a table, of which one that comes in blocks is copied.
-class HostRows {
- public:
-  HostRows(Call& call, nanobind::handle value) : index_(call.native<HeldIndex>(value)) {
-    call.on_host();
-    if (index_ == nullptr) table_ = call.host_table("table", value);
-  }
-  template <class Work>
-  void visit(const Context& ctx, const Work& work) const {
-    if (index_ != nullptr) {
-      work(index_->index);
-    } else {
-      work(in_memory(ctx, table_).view);
-    }
-  }
-
- private:
-  std::shared_ptr<const HeldIndex> index_;
-  Input table_;
-};
+/// What `work(ctx, rows)` finds of rows to cluster, in host memory: an index, or a table, of which one that comes in
+/// blocks is copied.
+template <class Found, class Work>
+std::shared_ptr<Found> found_in(Call& call, nanobind::handle rows, const Work& work) {
+  const auto index = call.native<HeldIndex>(rows);
+  call.on_host();
+  Input table;
+  if (index == nullptr) table = call.host_table("table", rows);
+  auto found = std::make_shared<Found>();
+  call.run([&](const Context& ctx) {
+    *found = index != nullptr ? work(ctx, index->index) : work(ctx, in_memory(ctx, table).view);
+  });
+  return found;
+}
 
 /// Copies arrays of int64 or float64.
 template <class T>

@@ -50,15 +50,15 @@ nb::object hdbscan_call(nb::handle table, nb::dict keywords) {
   Call call("hdbscan", std::move(keywords));
   const auto options = call.options(hdbscan_fields());
   call.refuse_others();
-  auto found = std::make_shared<Hdbscan>();
   if (const auto tree = call.native<SpanningTree>(table)) {
     call.on_host();
+    auto found = std::make_shared<Hdbscan>();
     call.run([&](const Context& ctx) { *found = hdbscan(ctx, *tree, options); });
-  } else {
-    const HostRows rows(call, table);
-    call.run([&](const Context& ctx) { rows.visit(ctx, [&](const auto& in) { *found = hdbscan(ctx, in, options); }); });
+    return hdbscan_answer(call, found);
   }
-  return hdbscan_answer(call, found);
+  return hdbscan_answer(call, found_in<Hdbscan>(call, table, [&](const Context& ctx, const auto& rows) {
+                          return hdbscan(ctx, rows, options);
+                        }));
 }
 
 /// What a pickle keeps of a result: all but its plan and stats.
