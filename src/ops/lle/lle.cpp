@@ -10,6 +10,7 @@
 #include "backend/backend.hpp"
 #include "backend/lle.hpp"
 #include "core/entry.hpp"
+#include "core/list_room.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
@@ -41,19 +42,6 @@ kernels::LleTask task_of(const Context& ctx, const TableView& table, const std::
     for (std::int64_t e = part * kTaskEntries; e < end; ++e) task.ids[e] = static_cast<solver::Point>(ids[e]);
   });
   return task;
-}
-
-/// Memory's pages come when they are first written: by all threads here, not by the one that copies lists from a
-/// device.
-template <class T>
-void make_pages(const Context& ctx, core::RawVector<T>& values) {
-  constexpr std::int64_t kPage = 4096 / sizeof(T);
-  constexpr std::int64_t kPages = 512;  // a task
-  const auto size = std::ssize(values);
-  core::parallel_for(ctx, (size + kPage * kPages - 1) / (kPage * kPages), [&](std::int64_t task, int /*worker*/) {
-    const std::int64_t end = std::min(size, (task + 1) * kPage * kPages);
-    for (std::int64_t i = task * kPage * kPages; i < end; i += kPage) values[i] = 0;
-  });
 }
 
 constexpr std::string_view kDevice = "the device";
@@ -149,8 +137,9 @@ Lle lle(const Context& ctx, const TableView& table, const LleOptions& options) t
     const auto entries = static_cast<std::size_t>(table.rows() * options.k);
     core::RawVector<std::int64_t> ids(entries);
     core::RawVector<double> distances(entries);
-    make_pages(ctx, ids);
-    make_pages(ctx, distances);
+    // Not by the one thread that copies lists from a device.
+    core::touch_pages(ctx, ids.data(), entries * sizeof(std::int64_t));
+    core::touch_pages(ctx, distances.data(), entries * sizeof(double));
     std::optional<Index> kept;
     KnnSummary searched = ops::with_index(ctx, table, [&](const Index& index) {
       if (on_device) kept = index;
