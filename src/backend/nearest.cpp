@@ -1,6 +1,8 @@
 // See nearest.hpp: what an index keeps for devices, and the ways of a backend without its own.
 #include "backend/nearest.hpp"
 
+#include <bit>
+
 #include "core/in_steps.hpp"
 #include "core/list_room.hpp"
 
@@ -21,6 +23,17 @@ void DeviceSlot::put(int device, std::shared_ptr<void> held) const {
     if (entry.first == device) return entry.second.swap(held);
   }
   entries_.emplace_back(device, std::move(held));
+}
+
+std::int64_t eligible_rows(Bitmap filter, std::int64_t n) {
+  if (filter.empty()) return n;
+  std::int64_t rows = 0;
+  for (std::size_t w = 0; w < filter.size(); ++w) {
+    std::uint64_t word = filter[w];
+    if (static_cast<std::int64_t>(w) == n / 64) word &= (std::uint64_t{1} << (n % 64)) - 1;
+    rows += std::popcount(word);
+  }
+  return rows;
 }
 
 HostLists::HostLists(const Context& ctx, const NearestBackend& backend, const NearestTask& task, SearchStats& stats) {

@@ -284,6 +284,9 @@ class NearestBackend {
                         SearchStats& stats) const;
 };
 
+/// Of n rows those that a filter lets pass, which has a bit each; all where it is empty.
+std::int64_t eligible_rows(Bitmap filter, std::int64_t n);
+
 /// Lists of a search of k neighbors, in host memory.
 struct HostLists {
   std::vector<std::int64_t> ids;

@@ -2,7 +2,6 @@
 #include "vicinal/knn.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -30,16 +29,6 @@ using kernels::NearestTask;
 
 using ops::Job;
 using ops::SearchRequest;
-
-std::int64_t count_bits(Bitmap filter, std::int64_t n) {
-  std::int64_t bits = 0;
-  for (std::size_t w = 0; w < filter.size(); ++w) {
-    std::uint64_t word = filter[w];
-    if (static_cast<std::int64_t>(w) == n / 64) word &= (std::uint64_t{1} << (n % 64)) - 1;
-    bits += std::popcount(word);
-  }
-  return bits;
-}
 
 bool has_bit(Bitmap filter, std::int64_t id) {
   return filter.empty() || (filter[static_cast<std::size_t>(id >> 6)] >> (id & 63) & 1) != 0;
@@ -77,7 +66,7 @@ void check_common(const Context& ctx, const TableView& table, const TableView& q
 
 // The fewest rows any query may choose from.
 std::int64_t fewest_candidates(std::int64_t n, std::int64_t m, const NearestTask& task) {
-  const std::int64_t eligible = task.filter.empty() ? n : count_bits(task.filter, n);
+  const std::int64_t eligible = kernels::eligible_rows(task.filter, n);
   std::int64_t fewest = eligible;
   if (!task.has_own_rows() && task.exclude.empty()) return fewest;
   for (std::int64_t q = 0; q < m; ++q) {

@@ -5,7 +5,6 @@
 #include "ops/nearest/plan.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -38,14 +37,6 @@ kernels::Costs costs_of(const Context& ctx, const NearestTask& task) {
 
 double build_seconds(const kernels::Costs& costs, std::int64_t n) {
   return costs.tree_start + static_cast<double>(n) * std::log2(static_cast<double>(n) / 32 + 2) * costs.tree_build;
-}
-
-std::int64_t eligible_rows(const NearestTask& task) {
-  const std::int64_t n = task.index->table.rows();
-  if (task.filter.empty()) return n;
-  std::int64_t bits = 0;
-  for (const std::uint64_t word : task.filter) bits += std::popcount(word);
-  return std::clamp<std::int64_t>(bits, 1, n);
 }
 
 // `count` rows spread over [0, n), one in each of as many equal stretches.
@@ -227,7 +218,9 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
   const std::int64_t m = task.queries.rows();
   const kernels::Costs costs = costs_of(ctx, task);
   // How many rows hold k neighbors where a filter leaves most of them out, and how many of the distinct ones do.
-  const double wanted = static_cast<double>(task.k) * static_cast<double>(index.table.rows()) / eligible_rows(task);
+  const double wanted =
+      static_cast<double>(task.k) * static_cast<double>(index.table.rows()) /
+      static_cast<double>(std::max<std::int64_t>(1, kernels::eligible_rows(task.filter, index.table.rows())));
   const auto k = static_cast<std::int64_t>(std::ceil(wanted * static_cast<double>(n) / index.table.rows()));
   if (k > n / 32) return std::nullopt;
   NearestTask widest = task;  // the trial has no filter, but longer lists

@@ -2,7 +2,6 @@
 #include "plugin/cuda/divided_nearest.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cfloat>
 #include <cmath>
 #include <string>
@@ -40,16 +39,6 @@ class Trees final : public kernels::Tree {
  private:
   std::vector<std::shared_ptr<const kernels::Tree>> trees_;
 };
-
-std::int64_t eligible_rows(Bitmap filter, std::int64_t n) {
-  if (filter.empty()) return n;
-  std::int64_t rows = 0;
-  for (std::int64_t w = 0; w < n / kFilterWord; ++w) rows += std::popcount(filter[static_cast<std::size_t>(w)]);
-  if (n % kFilterWord != 0) {
-    rows += std::popcount(filter[static_cast<std::size_t>(n / kFilterWord)] & ((std::uint64_t{1} << n % 64) - 1));
-  }
-  return rows;
-}
 
 /// Largest deviation from `centre` that rows can have which deviate from another one by at most `largest`.
 double largest_from(const std::vector<double>& centre, const kernels::Prepared& shard) {
@@ -233,7 +222,7 @@ void DividedNearest::take_rows(const NearestTask& task, const Shards* shards, st
   if (task.collect != kernels::Collect::k_list) return;
   own.keys = true;
   const std::int64_t left_out = (task.has_own_rows() ? 1 : 0) + (task.exclude.empty() ? 0 : 1);
-  part.lists_all = task.k > eligible_rows(own.filter, n) - left_out;
+  part.lists_all = task.k > kernels::eligible_rows(own.filter, n) - left_out;
   if (!part.lists_all) return;
   own.collect = kernels::Collect::radius;
   own.radius = kInfinity;
