@@ -15,15 +15,19 @@ constexpr int kLeastExponent = 1074;  // its first bit is 2^-1074
 
 }  // namespace
 
+void require_no_overflow(double largest, double largest_weight, std::int64_t rows, std::int64_t d) {
+  const auto n = static_cast<double>(rows);
+  const double squares = largest * largest * 4 * static_cast<double>(d);
+  if (!(std::max(largest, 1.0) * largest_weight * n < 0x1p1000) || !(squares * largest_weight * n < 0x1p1000)) {
+    throw Error(ErrorCode::bad_data, "weights: so large that weighted sums may overflow");
+  }
+}
+
 std::vector<NumberRange> weighted_terms(const TableRanges& ranges) {
   double largest = 0;
   for (const NumberRange& column : ranges.columns) largest = std::max(largest, column.largest);
-  const auto rows = static_cast<double>(ranges.rows);
   const double most = ranges.largest_weight;
-  const double squares = largest * largest * 4 * static_cast<double>(ranges.columns.size());
-  if (!(std::max(largest, 1.0) * most * rows < 0x1p1000) || !(squares * most * rows < 0x1p1000)) {
-    throw Error(ErrorCode::bad_data, "weights: so large that weighted sums may overflow");
-  }
+  require_no_overflow(largest, most, ranges.rows, std::ssize(ranges.columns));
   std::vector<NumberRange> terms = ranges.columns;
   for (NumberRange& term : terms) {
     if (term.last_bit == 0) continue;

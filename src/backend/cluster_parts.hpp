@@ -27,6 +27,10 @@ struct TableRanges {
   double largest_weight = 1;
 };
 
+/// Throws `bad_data` where weighted sums of so many rows may overflow: `largest` is that of |value| in any of d
+/// columns.
+void require_no_overflow(double largest, double largest_weight, std::int64_t rows, std::int64_t d);
+
 /// The ranges of weight times value, rounded: [d]. Throws `bad_data` where sums of them might overflow.
 std::vector<NumberRange> weighted_terms(const TableRanges& ranges);
 

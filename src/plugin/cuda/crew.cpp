@@ -8,7 +8,6 @@
 #include <exception>
 #include <map>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -138,7 +137,7 @@ class Crew::Phase {
       };
       try {
         threads_.emplace_back(body);
-      } catch (const std::system_error& error) {
+      } catch (const std::exception& error) {
         end(i,
             {std::make_exception_ptr(Error(
                 ErrorCode::over_memory, std::string("threads: the system starts no more of them: ") + error.what()))});

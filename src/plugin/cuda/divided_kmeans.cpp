@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "backend/cluster_parts.hpp"
 #include "core/parallel.hpp"
 #include "formulas/kmeans/limbs.hpp"
 #include "plugin/cuda/divided_nearest.hpp"
@@ -221,7 +222,11 @@ class DividedLloyd final : public kernels::Lloyd {
         all[j].last = std::min(all[j].last, own[j].last);
       }
     }
-    if (!task_.weights.empty()) require_no_overflow(all);
+    if (!task_.weights.empty()) {
+      double largest = 0;
+      for (std::size_t j = 0; j + 1 < all.size(); ++j) largest = std::max(largest, all[j].largest);
+      kernels::require_no_overflow(largest, all.back().largest_term, task_.table.rows(), task_.table.cols());
+    }
     const int bits = core::limb_bits_for(task_.table.rows());
     for (const TermRange& column : all) {
       bases_.push_back(column.largest_term > 0 ? column.last - 1074 : 0);
@@ -230,14 +235,6 @@ class DividedLloyd final : public kernels::Lloyd {
     const SumLayout layout = {limbs_, bits, bases_.data()};
     parts_.resize(members_.size());
     run([&](std::int64_t i) { of(i)->share(layout); });
-  }
-  void require_no_overflow(const std::vector<TermRange>& columns) const {
-    double largest = 0;
-    for (std::size_t j = 0; j + 1 < columns.size(); ++j) largest = std::max(largest, columns[j].largest);
-    const double weights = columns.back().largest_term * static_cast<double>(task_.table.rows());
-    const double squares = largest * largest * 4 * static_cast<double>(task_.table.cols());
-    if (std::max(largest, 1.0) * weights < 0x1p1000 && squares * weights < 0x1p1000) return;
-    throw Error(ErrorCode::bad_data, "weights: so large that weighted sums may overflow");
   }
   /// Adds the sums and sizes of all shards to those of the first. Limbs have bits to spare for the terms of all rows.
   void merge_parts() {
