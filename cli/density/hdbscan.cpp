@@ -278,8 +278,7 @@ Command add_hdbscan(const Parser& root) {
   app.add_examples({"vicinal hdbscan train.csv --drop class --min-cluster-size 10 -o labels.csv",
                     "vicinal hdbscan train.npy --scan 5..20",
                     "vicinal hdbscan train.npy --save-model model.vhd && vicinal hdbscan test.npy --model model.vhd",
-                    "vicinal hdbscan train.npy --min-cluster-size 10 --report report.html",
-                    "vicinal hdbscan train.csv --label class --scale standard --json"});
+                    "vicinal hdbscan train.csv --label class --scale standard --report report.html --json"});
   return command_naming_files(app, command);
 }
 

@@ -49,8 +49,6 @@ def _check_sparse(X: Any, metric: Any) -> None:
 
 def _check_searched(estimator: Any, X: Any) -> None:
     """Leaves to scikit-learn what its search would refuse or warn of; raises the errors of metrics itself."""
-    if estimator.metric_params:
-        raise Stock("parameters of the metric")
     if sparse.issparse(X) and estimator.algorithm not in ("auto", "brute"):
         raise Stock("a tree of a sparse table")
     NearestNeighbors(algorithm=estimator.algorithm, metric=estimator.metric, p=estimator.p)._check_algorithm_metric()
@@ -74,6 +72,8 @@ def _replace_fit(hook: Hook, before: Any) -> Any:
 
 
 def _dbscan(settings: Settings, estimator: Any, X: Any, sample_weight: Any) -> Any:
+    if estimator.metric_params:
+        raise Stock("parameters of the metric")
     metric = _metric_of(estimator.metric, estimator.p)
     _check_sparse(X, metric.name)
     _check_searched(estimator, X)
