@@ -46,6 +46,11 @@ STAGES = {
     "classify": "classify IN/wide.npy IN/asked.npy --labels IN/wide_labels.npy -k 1..15 --cv 3 -o out.csv",
     "impute-knn": "impute IN/gaps.npy --method knn -o out.npy",
     "lof": "lof IN/low.npy -k 20 -o out.csv",
+    "dbscan": "dbscan IN/low.npy --eps 0.03 --min-samples 20 -o out.csv",
+    "hdbscan": "hdbscan IN/low.npy --min-cluster-size 50 -o out.csv",
+    "hdbscan-wide": "hdbscan IN/wide.npy --min-cluster-size 5 -o out.csv",
+    "optics": "optics IN/some_low.npy --min-samples 10 -o out.csv",
+    "spanning-tree": "spanning-tree IN/low.npy -o out.npz",
     "kmeans": "kmeans IN/large.npy -c 100 --max-iterations 5 -o out.csv",
     "lle-direct": "lle IN/roll.npy -k 12 --solver direct -o out.npy",
     "lle-lanczos": "lle IN/noise.npy -k 10 --solver lanczos -o out.npy",
@@ -77,6 +82,7 @@ def make_inputs(folder, command):
     save("wide_labels.npy", draws.integers(0, 5, 60_000))
     save("asked.npy", draws.random((1000, 64), np.float32))
     save("low.npy", draws.random((600_000, 3), np.float32))
+    save("some_low.npy", np.random.default_rng(5).random((100_000, 3), np.float32))
     save("many.npy", np.random.default_rng(4).random((6000, 64), np.float32))
     save("noise.npy", draws.standard_normal((4000, 20)))
     save("low_asked.npy", np.random.default_rng(2).random((40, 3), np.float32))

@@ -117,9 +117,8 @@ GDALDatasetUniquePtr open_dataset(const std::string& path) {
     constexpr unsigned kHow = GDAL_OF_VECTOR | GDAL_OF_READONLY;
     const char* const allowed[] = {format, nullptr};
     CPLErrorReset();
-    GDALDatasetUniquePtr dataset(GDALDataset::Open(cancellable(path).c_str(), kHow, allowed));
-    if (is_cancelled()) throw Failure(kCancelled, "cancelled");
-    return dataset;
+    // Of a cancelled job no format gets a byte, so that the next one refuses the file at once, too.
+    return GDALDatasetUniquePtr(GDALDataset::Open(cancellable(path).c_str(), kHow, allowed));
   };
   if (is_parquet(path)) {
     if (driver_of(kParquet) == nullptr) {
@@ -358,7 +357,6 @@ void OpenLayer::load(const Loading& loading) {
   std::int64_t number = 0;
   seam_ = loading.world && has_crs_ && crs_.IsGeographic();
   while (const OGRFeatureUniquePtr feature = next()) {
-    if (number % kAskEvery == 0 && loading.cancelled(loading.host) != 0) throw Failure(kCancelled, "cancelled");
     ids_.add(id >= 0 ? feature->GetFieldAsString(id) : std::to_string(feature->GetFID()));
     if (code >= 0) codes_.add(feature->GetFieldAsString(code));
     if (name >= 0) names_.add(feature->GetFieldAsString(name));

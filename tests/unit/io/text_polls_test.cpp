@@ -117,6 +117,16 @@ TEST(Polls, CommentsOfAFile) {
   EXPECT_GE(polls_of([&] { (void)io::skip_preamble(ctx, at, text.data() + text.size()); }), 3);
 }
 
+TEST(Polls, LinesThatAreBlank) {
+  const Context ctx = polled_context();
+  const auto polls = [&](std::size_t lines) {
+    const std::string text = "1,2\n" + std::string(lines, '\n') + "3,4\n";
+    return polls_of([&] { (void)io::read_csv(ctx, bytes_to_poll(text), "x", {}, 1 << 26); });
+  };
+  // In blocks of 4 MiB: when the form of the file is looked for, and when its lines are counted and read.
+  EXPECT_GE(polls(std::size_t{16} << 20) - polls(std::size_t{8} << 20), 3 * 2);
+}
+
 /// Looks while a file is read, less those of a file of few lines.
 std::int64_t polls_of_lines(const std::string& begin, const std::vector<std::string>& lines,
                             const ReadOptions& options) {

@@ -62,6 +62,27 @@ TEST(Polls, EqualRowsOfATable) {
   EXPECT_GE(preparing(TableView(equal.data(), kRows, 1)), distinct + kBuckets + 1 + kBuckets);
 }
 
+TEST(Polls, QueriesOfASearch) {
+  constexpr std::int64_t kQueries = 4096;
+  const std::vector<float> rows = polled_rows(kQueries, 2);
+  const Context ctx = polled_context();
+  const TableView table(rows.data(), kQueries, 2);
+  const auto polls_by = [&](Method method, std::int64_t n, std::int64_t queries, std::int64_t k) {
+    const Index index(ctx, table.slice(0, n));
+    return polls_of([&] { knn(ctx, index, table.slice(0, queries), {.k = k, .method = method}); });
+  };
+  // Each is screened or looked up in the tree, and its list is finished.
+  for (const Method method : {Method::fused, Method::kdtree}) {
+    const std::int64_t looks = method == Method::fused ? 2 : 1;
+    EXPECT_GE(polls_by(method, 8, kQueries, 1) - polls_by(method, 8, kQueries / 2, 1), looks * kQueries / 2);
+  }
+  // Of 2 k + 8 rows that a screen leaves, 64 are ranked at a time.
+  constexpr std::int64_t kFew = 64;
+  constexpr std::int64_t kLong = 1000;
+  EXPECT_GE(polls_by(Method::fused, kQueries, kFew, kLong) - polls_by(Method::fused, kQueries, kFew, 1),
+            kFew * (2 * kLong / 64));
+}
+
 // A source is asked by one thread, for as many rows as a task has.
 TEST(Polls, ABlockSourceThatIsPrepared) {
   constexpr std::int64_t kRows = 1 << 16;
