@@ -15,9 +15,9 @@ HEAD = """# Which metrics run where
 
 <!-- Written by tests/docs/metrics_page.py, which calls the library with each of them; a test compares. -->
 
-All methods and devices give the same neighbors, distances and scores, so this page matters for two questions only: does
-an operation take a metric at all, and does a method that you force compute it? A metric that is not there is an error,
-never another metric. [neighbors.md](neighbors.md#which-option-when) says what each metric is for;
+This page answers two questions: does an operation take a metric, and does a method take a metric? A metric that an
+operation or a method does not take is an error. Where several methods or devices take it, all give the same neighbors,
+distances and scores. [neighbors.md](neighbors.md#which-option-when) says what each metric is for;
 [contract.md](contract.md#1-the-key) defines them. Every metric takes every type of element: uint8, float16, bfloat16,
 float32 and float64.
 """
@@ -115,22 +115,23 @@ def page(found):
     return f"""{HEAD}
 ## Operations
 
-Where an operation runs with a metric; `both`: on the CPU and on a CUDA device. The table was made with the exponent 3
-for `minkowski`. `lle` computes its weights in the Euclidean way; the metric decides who is a neighbor.
+`both` means that the operation takes the metric on the CPU and on a CUDA device, `-` that it does not take it. The
+table was made with the exponent 3 for `minkowski`. In `lle` the metric only decides which rows are neighbors; the
+weights are Euclidean.
 
 <!-- operations -->
 
 {parts["operations"]}
 
-Some operations of C++ are not in the table. `minimum_spanning_tree` and `dbscan` take every metric, `hdbscan` and
-`optics` every metric but `inner_product`, on the CPU ([density.md](density.md)). `silhouette_scores` takes every metric
-but `inner_product`. Imputation has a distance of its own, over the columns that two rows share
+Some operations are not in the table. `minimum_spanning_tree` and `dbscan` take every metric, `hdbscan` and `optics`
+every metric but `inner_product`, on the CPU ([density.md](density.md)). `silhouette_scores` (C++) takes every metric
+but `inner_product`. Imputation has its own distance, over the columns in which both rows have a value
 ([imputation.md](imputation.md)).
 
 ## Methods on the CPU
 
-`all`: `knn`, `radius` and `count`. A method that is not there for a metric is an error; `automatic`, the default,
-takes one that is.
+`all` means `knn`, `radius` and `count`; `knn` means only this one. `automatic`, the default, chooses among the methods
+that take the metric.
 
 <!-- cpu -->
 
@@ -142,10 +143,12 @@ takes one that is.
 
 {parts["cuda"]}
 
-`fused` drops most pairs by products of matrices, so it serves the metrics that products can bound; `kdtree` serves
-those of differences of columns; `direct` serves all. The other methods are those of papers, for comparison
-([papers.md](papers.md)). On a device, `fused` needs the Turing generation or later. It also finds rows within a radius
-there if the packed rows of the table fit into device memory ([limits.md](limits.md#cuda-devices)).
+`fused` drops most pairs by products of matrices, so it takes the metrics that such products can bound. `kdtree` takes
+the metrics that are computed from the differences of columns. `direct` takes all metrics. The other methods are those
+of papers, for comparison ([papers.md](papers.md)). On a device, `fused` needs the Turing generation or later. It also
+takes `radius` and `count` there if the packed rows of the table fit into device memory
+([limits.md](limits.md#cuda-devices)). The table does not show this, because the device of the tests
+(`tests/fake_device`) does not do it.
 """
 
 
