@@ -27,9 +27,9 @@ void PreparationArguments::ask_for_texts(ReadOptions& reading) const {
 void add_preparation_options(const Parser& command, PreparationArguments& arguments) {
   const std::string group = "Preparing columns";
   command
-      .add_choice(
-          "--categories", arguments.categories, {"none", "ordinal", "onehot"},
-          "Text columns; ordinal: numbers in the order of the sorted texts of TRAIN; onehot: one column per text")
+      .add_choice("--categories", arguments.categories, {"none", "ordinal", "onehot"},
+                  "Text columns; ordinal: numbers in the order of the sorted texts of TRAIN or TABLE; onehot: one "
+                  "column per text")
       .group(group);
   command
       .add_option("--text", arguments.text,
@@ -39,7 +39,7 @@ void add_preparation_options(const Parser& command, PreparationArguments& argume
       .group(group);
   command
       .add_choice("--scale", arguments.scale, {"none", "standard", "minmax"},
-                  "Scale columns: standard: mean 0 and deviation 1; minmax: 0 to 1; fitted on TRAIN")
+                  "Scale columns: standard: mean 0 and deviation 1; minmax: 0 to 1; fitted on TRAIN or TABLE")
       .group(group);
   add_missing_options(command, arguments.missing);
 }

@@ -1,4 +1,4 @@
-// `vicinal dbscan`: clusters of rows that lie densely, and noise.
+// `vicinal dbscan`: clusters of one density, and noise.
 #include "vicinal/dbscan.hpp"
 
 #include <fmt/core.h>
@@ -37,12 +37,13 @@ DbscanOptions DbscanCommand::options() const {
   return options;
 }
 
-/// One number a row.
+/// One number per row.
 std::vector<double> DbscanCommand::read_weights(const Context& ctx, const DensityRows& rows) const {
   if (weights.empty()) return {};
   const Table read = read_rows(ctx, weights, {});
   if (read.view.cols() != 1) {
-    throw Error(ErrorCode::bad_data, fmt::format("--weights: {} has {} columns, not one", weights, read.view.cols()));
+    throw Error(ErrorCode::bad_data,
+                fmt::format("--weights: {} has {} columns; expected one", weights, read.view.cols()));
   }
   if (read.view.rows() != rows.read) {
     throw Error(ErrorCode::bad_data, fmt::format("--weights: {} has {} weights for a table of {} rows", weights,
@@ -92,17 +93,19 @@ void DbscanCommand::run() const {
 
 Command add_dbscan(const Parser& root) {
   auto command = std::make_shared<DbscanCommand>();
-  const Parser app = root.add_subcommand("dbscan", "Cluster rows that lie densely, with scikit-learn's labels");
+  const Parser app =
+      root.add_subcommand("dbscan", "Find clusters of one density, and noise, with scikit-learn's labels");
   app.add_option("TABLE", command->table, "Rows to cluster: .npy, .npz, .csv, .tsv or idx; plain, gzip or xz")
       .type_name("FILE")
       .required();
   const std::string group = "Clustering";
-  app.add_option("--eps", command->eps, "Distance up to which rows are neighbors, above 0")
+  app.add_option("--eps", command->eps, "Maximum distance of two neighbors, above 0")
       .type_name("X")
       .capture_default_str()
       .group(group);
-  app.add_option("--min-samples", command->min_samples,
-                 "Neighbors of a core row, the row itself included; with --weights the sum of their weights")
+  app.add_option(
+         "--min-samples", command->min_samples,
+         "Minimum number of neighbors of a core row, itself included; with --weights the minimum sum of their weights")
       .type_name("N")
       .capture_default_str()
       .group(group);

@@ -220,43 +220,47 @@ void HdbscanCommand::run() const {
 Command add_hdbscan(const Parser& root) {
   auto command = std::make_shared<HdbscanCommand>();
   HdbscanOptions& asked = command->asked;
-  const Parser app = root.add_subcommand("hdbscan", "Cluster rows of different densities, and find noise");
+  const Parser app = root.add_subcommand("hdbscan", "Find clusters of different densities, and noise");
   app.add_option("TABLE", command->table, "Rows to cluster; with --model the rows to place in its clusters")
       .type_name("FILE")
       .required();
   const std::string group = "Clustering";
-  const Option size = app.add_option("--min-cluster-size", asked.min_cluster_size, "Rows of a cluster, at least 2")
-                          .type_name("N")
-                          .capture_default_str()
-                          .group(group);
-  app.add_option("--min-samples", asked.min_samples,
-                 "Rows within the core distance of a row, itself included; 0: --min-cluster-size")
+  const Option size =
+      app.add_option("--min-cluster-size", asked.min_cluster_size, "Minimum number of rows of a cluster, at least 2")
+          .type_name("N")
+          .capture_default_str()
+          .group(group);
+  app.add_option(
+         "--min-samples", asked.min_samples,
+         "Core distance of a row: distance to its N-th nearest row, itself included; 0: N is --min-cluster-size")
       .type_name("N")
       .capture_default_str()
       .group(group);
   app.add_flag("--exclude-self", command->excludes_itself,
-               "A row is none of its own --min-samples rows, as in the package hdbscan")
+               "Count --min-samples without the row itself, as the package hdbscan does")
       .group(group);
   app.add_choice("--selection", command->selection, {"eom", "leaf"},
-                 "Clusters to choose; eom: the most stable ones; leaf: the smallest ones")
+                 "Clusters to choose; eom: the most stable ones; leaf: those that contain no other cluster")
       .group(group);
-  app.add_option("--epsilon", asked.epsilon, "Clusters born at a smaller distance are joined to the one around them")
+  app.add_option("--epsilon", asked.epsilon,
+                 "Replace clusters that exist only below this distance by the cluster around them")
       .type_name("X")
       .capture_default_str()
       .group(group);
-  app.add_option("--max-cluster-size", asked.max_cluster_size, "Larger clusters are not chosen by eom; 0: no limit")
+  app.add_option("--max-cluster-size", asked.max_cluster_size,
+                 "Maximum number of rows of a cluster that eom chooses; 0: no limit")
       .type_name("N")
       .capture_default_str()
       .group(group);
-  app.add_flag("--allow-single-cluster", asked.allow_single_cluster, "All rows may be one cluster").group(group);
-  app.add_option("--alpha", asked.alpha, "Number by which distances are divided, but not core distances")
+  app.add_flag("--allow-single-cluster", asked.allow_single_cluster, "Allow one cluster of all rows").group(group);
+  app.add_option("--alpha", asked.alpha, "Divide distances by this number, but not core distances")
       .type_name("X")
       .capture_default_str()
       .group(group);
   app.add_option(
          "--scan", command->scan,
-         "Print a table of the clusters for each --min-cluster-size of a range, from one search; core distances "
-         "are those of the smallest, unless --min-samples is given")
+         "Print a line on the clusters of each --min-cluster-size in a range, from one search; all have the core "
+         "distances of FIRST, unless --min-samples is given")
       .type_name("FIRST..LAST")
       .group(group)
       .excludes(size);

@@ -36,10 +36,11 @@ struct OpticsCommand : DensityCommand {
 
 void OpticsCommand::check_clusters() const {
   if (clusters == "dbscan" && !has_eps()) {
-    throw Error(ErrorCode::invalid_argument, "--clusters: dbscan needs the distance --eps");
+    throw Error(ErrorCode::invalid_argument, "--clusters: dbscan needs --eps");
   }
   if (clusters == "xi" && has_eps()) {
-    throw Error(ErrorCode::invalid_argument, "--eps: is of --clusters dbscan; leave it out, or name that");
+    throw Error(ErrorCode::invalid_argument,
+                "--eps: is only for --clusters dbscan; leave it out, or add --clusters dbscan");
   }
 }
 
@@ -119,30 +120,33 @@ Command add_optics(const Parser& root) {
       .type_name("FILE")
       .required();
   const std::string group = "Clustering";
-  app.add_option("--min-samples", asked.min_samples, "Rows within the core distance of a row, itself included")
+  app.add_option("--min-samples", asked.min_samples,
+                 "Core distance of a row: distance to its N-th nearest row, itself included")
       .type_name("N")
       .capture_default_str()
       .group(group);
-  app.add_option("--max-eps", asked.max_eps, "Distance up to which rows are neighbors [no limit]")
+  app.add_option("--max-eps", asked.max_eps, "Maximum distance of two neighbors [no limit]")
       .type_name("X")
       .group(group);
-  app.add_choice("--clusters", command->clusters, {"xi", "dbscan"},
-                 "Clusters to read; xi: valleys of the reachability between steep sides; dbscan: of one density")
+  app.add_choice(
+         "--clusters", command->clusters, {"xi", "dbscan"},
+         "Clusters to read; xi: valleys of the reachability between steep sides; dbscan: those of dbscan with --eps")
       .group(group);
-  app.add_option("--xi", command->steep.xi, "Share by which steep sides fall or rise from row to row")
+  app.add_option("--xi", command->steep.xi,
+                 "Minimum share by which a steep side falls or rises from one row to the next")
       .type_name("X")
       .capture_default_str()
       .group(group);
-  app.add_option("--eps", command->eps, "Distance up to which rows of a cluster are reached, for --clusters dbscan")
+  app.add_option("--eps", command->eps, "Maximum distance of two neighbors for --clusters dbscan, at most --max-eps")
       .type_name("X")
       .group(group);
   app.add_option("--min-cluster-size", command->steep.min_cluster_size,
-                 "Rows of a cluster by xi, at least 2; 0: --min-samples")
+                 "Minimum number of rows of a cluster by xi, at least 2; 0: as --min-samples")
       .type_name("N")
       .capture_default_str()
       .group(group);
   app.add_flag("--no-predecessor-correction", command->keeps_ends,
-               "Clusters by xi may end with rows that are reached from other clusters")
+               "Keep rows at the end of a cluster by xi that are reached from other clusters")
       .group(group);
   app.add_option("-o,--output", command->output,
                  "Output file: .csv (row,label,place,reachability,core_distance,predecessor; label -1 is noise), .npz "

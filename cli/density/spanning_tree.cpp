@@ -130,12 +130,12 @@ Command add_spanning_tree(const Parser& root) {
       .required();
   const std::string group = "Tree";
   app.add_option("--min-samples", command->min_samples,
-                 "Rows within the core distance of a row, itself included; 1: edges are as long as their distances")
+                 "Core distance of a row: distance to its N-th nearest row, itself included; 1: core distances are 0")
       .type_name("N")
       .capture_default_str()
       .group(group);
-  app.add_flag("--exclude-self", command->excludes_itself, "A row is none of its own --min-samples rows").group(group);
-  app.add_option("--alpha", command->alpha, "Number by which distances are divided, but not core distances")
+  app.add_flag("--exclude-self", command->excludes_itself, "Count --min-samples without the row itself").group(group);
+  app.add_option("--alpha", command->alpha, "Divide distances by this number, but not core distances")
       .type_name("X")
       .capture_default_str()
       .group(group);

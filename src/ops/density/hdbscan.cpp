@@ -36,7 +36,7 @@ void check_hdbscan(const HdbscanOptions& options) {
   }
   if (!(options.epsilon >= 0) || std::isinf(options.epsilon)) refuse("epsilon: must be at least 0 and finite");
   if (options.metric == Metric::inner_product) {
-    refuse("metric: inner_product may be below 0, which has no density; hdbscan takes all others");
+    refuse("metric: inner_product may be below 0; hdbscan takes all other metrics");
   }
 }
 

@@ -35,7 +35,7 @@ void check_clustering(const Hdbscan& fitted, std::int64_t n) {
   }
   if (clusters < 1 || clusters > n || !has(tree.births, clusters) || !has(tree.sizes, clusters) ||
       !has(tree.stabilities, clusters) || !has(tree.labels, clusters)) {
-    refuse("model: its condensed tree has not the same number of everything");
+    refuse("model: the arrays of its condensed tree differ in length");
   }
   for (std::int64_t cluster = 0; cluster < clusters; ++cluster) {
     const auto at = static_cast<std::size_t>(cluster);

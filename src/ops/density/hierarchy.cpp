@@ -41,7 +41,7 @@ struct Merges {
       poll.step();
       std::int64_t a = root_of(tree.a[edge]);
       std::int64_t b = root_of(tree.b[edge]);
-      if (a == b) refuse("tree: edge " + std::to_string(edge) + " closes a circle");
+      if (a == b) refuse("tree: edge " + std::to_string(edge) + " closes a cycle");
       if (b < a) std::swap(a, b);
       first.push_back(node[static_cast<std::size_t>(a)]);
       second.push_back(node[static_cast<std::size_t>(b)]);

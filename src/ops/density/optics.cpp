@@ -34,7 +34,7 @@ void check_optics(const Context& ctx, const TableView& table, const OpticsOption
   }
   if (!(options.max_eps > 0)) refuse("max_eps: must be above 0; infinity is allowed");
   if (options.metric == Metric::inner_product) {
-    refuse("metric: inner_product may be below 0, which is no reachability; optics takes all others");
+    refuse("metric: inner_product may be below 0; optics takes all other metrics");
   }
   ops::check_density_search(table, options.metric, options.p, options.method, kOptics);
   ops::density_backend(ctx, kOptics);

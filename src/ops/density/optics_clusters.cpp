@@ -265,7 +265,7 @@ OpticsClusters optics_dbscan(const Context& ctx, const Optics& order, double eps
   core::Poll poll(ctx);
   if (!(eps >= 0)) refuse("eps: must be at least 0");
   if (eps > order.options.max_eps) {
-    refuse("eps: is above max_eps of the order, beyond which no distances are known; order the rows with a larger one");
+    refuse("eps: is above max_eps of the order; order the rows with a larger max_eps");
   }
   core::require_memory(ctx, extraction_bytes(order), "optics");
   check_order(poll, order);

@@ -23,10 +23,10 @@ void check_density_search(const TableView& table, Metric metric, double p, Metho
     refuse("p: must be finite and at least 1 for the minkowski metric");
   }
   if (kernels::is_of_a_paper(method)) {
-    refuse("method: " + std::string(name_of(method)) + " finds the k nearest neighbors only; for a " + operation +
-           " use automatic, fused, direct or kdtree");
+    refuse("method: " + std::string(name_of(method)) + " finds the k nearest neighbors only; " + operation +
+           " takes automatic, fused, direct or kdtree");
   }
-  if (table.is_block_source()) refuse("table: a " + operation + " needs it in memory, but it comes in blocks");
+  if (table.is_block_source()) refuse("table: comes in blocks; " + operation + " needs it in memory");
 }
 
 std::int64_t listed_neighbors(std::int64_t rows, std::int64_t rank) {

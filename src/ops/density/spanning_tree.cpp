@@ -43,8 +43,8 @@ void check_options(const TableView& table, const SpanningTreeOptions& options) {
   const std::int64_t most = table.rows() - 1 + least;
   if (options.min_samples < least || options.min_samples > most) {
     refuse("min_samples: is " + std::to_string(options.min_samples) + ", must be from " + std::to_string(least) +
-           " to " + std::to_string(most) + " for " + std::to_string(table.rows()) + " rows" +
-           (options.count_self ? ", each of which counts itself" : ", none of which counts itself"));
+           " to " + std::to_string(most) + " for " + std::to_string(table.rows()) + " rows that " +
+           (options.count_self ? "count themselves" : "do not count themselves"));
   }
   if (!(options.alpha > 0) || std::isinf(options.alpha)) refuse("alpha: must be above 0 and finite");
   if (options.alpha != 1 && options.metric == Metric::inner_product) {

@@ -173,7 +173,7 @@ TEST(Dbscan, RefusesWhatItCannotDo) {
   const std::vector<double> no_number = {1, 1, kNan, 1};
   expect({.weights = no_number}, "weights: that of row 2 is not finite");
   expect({.metric = Metric::minkowski, .p = kNan}, "p: must be finite and at least 1 for the minkowski metric");
-  expect({.method = Method::block_heap}, "method: block_heap finds the k nearest neighbors only; for a dbscan use");
+  expect({.method = Method::block_heap}, "method: block_heap finds the k nearest neighbors only; dbscan takes");
   expect({.metric = Metric::hamming, .method = Method::fused}, "method: fused does not serve the metric hamming");
 }
 

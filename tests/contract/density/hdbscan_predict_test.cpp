@@ -182,7 +182,7 @@ TEST_F(HdbscanModelFile, OfAnotherClusteringIsRefused) {
   expect(bad, "of its condensed tree is not one of 40 rows");
   bad = good;
   bad.tree.births.pop_back();
-  expect(bad, "not the same number of everything");
+  expect(bad, "the arrays of its condensed tree differ in length");
   bad = good;
   bad.options.min_samples = 41;
   expect(bad, "its options are not those of a clustering of 40 rows");

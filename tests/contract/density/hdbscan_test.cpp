@@ -226,7 +226,7 @@ TEST(Hdbscan, RefusesWhatIsNoSpanningTree) {
   other.b = {1, -1};
   expect(other, "edge 1 has an end that is no row");
   other.b = {1, 0};
-  expect(other, "edge 1 closes a circle");
+  expect(other, "edge 1 closes a cycle");
   for (const double length :
        {0.5, -1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     other = tree;

@@ -233,10 +233,10 @@ TEST(SpanningTree, RefusesWhatItCannotDo) {
     refused([&] { minimum_spanning_tree(on(1), table, options); }, ErrorCode::invalid_argument, sentence);
     refused([&] { plan_spanning_tree(on(1), table, options); }, ErrorCode::invalid_argument, sentence);
   };
-  expect({.min_samples = 0}, "min_samples: is 0, must be from 1 to 4 for 4 rows, each of which counts itself");
-  expect({.min_samples = 5}, "min_samples: is 5, must be from 1 to 4 for 4 rows, each of which counts itself");
+  expect({.min_samples = 0}, "min_samples: is 0, must be from 1 to 4 for 4 rows that count themselves");
+  expect({.min_samples = 5}, "min_samples: is 5, must be from 1 to 4 for 4 rows that count themselves");
   expect({.min_samples = 4, .count_self = false},
-         "min_samples: is 4, must be from 0 to 3 for 4 rows, none of which counts itself");
+         "min_samples: is 4, must be from 0 to 3 for 4 rows that do not count themselves");
   for (const double alpha : {0.0, -1.0, kNoEnd, std::numeric_limits<double>::quiet_NaN()}) {
     expect({.alpha = alpha}, "alpha: must be above 0 and finite");
   }
@@ -249,15 +249,15 @@ TEST(SpanningTree, RefusesWhatItCannotDo) {
            "alpha: keys of the metric minkowski are divided by power(alpha, p), which must be above 0 and finite");
   }
   expect({.metric = Metric::minkowski, .p = 0.5}, "p: must be finite and at least 1 for the minkowski metric");
-  expect({.method = Method::insertion},
-         "method: insertion finds the k nearest neighbors only; for a spanning tree use automatic, fused, direct or "
-         "kdtree");
+  expect(
+      {.method = Method::insertion},
+      "method: insertion finds the k nearest neighbors only; spanning tree takes automatic, fused, direct or kdtree");
   expect({.metric = Metric::cosine, .method = Method::kdtree}, "method: kdtree does not serve the metric cosine");
   const auto blocks = TableView::blocks(DType::float64, 4, 2, [&](std::int64_t begin, std::int64_t end, void* to) {
     std::copy(rows.begin() + begin * 2, rows.begin() + end * 2, static_cast<double*>(to));
   });
   refused([&] { minimum_spanning_tree(on(1), blocks); }, ErrorCode::invalid_argument,
-          "table: a spanning tree needs it in memory, but it comes in blocks");
+          "table: comes in blocks; spanning tree needs it in memory");
 }
 
 TEST(SpanningTree, RefusesValuesThatHaveNoDistance) {
