@@ -1,4 +1,4 @@
-"""Density clustering: spanning trees, HDBSCAN, DBSCAN and OPTICS, on the CPU whatever devices there are."""
+"""Density clustering: spanning trees, HDBSCAN, DBSCAN and OPTICS, which compute on the CPU only."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SpanningTree(Result):
     a: Int64Array  #: [n - 1] the smaller row of each edge
     b: Int64Array  #: [n - 1] the larger one
     lengths: Float64Array  #: [n - 1] ascending
-    core_distances: Float64Array  #: [n] 0 where a row is the last of its own `min_samples` nearest rows
+    core_distances: Float64Array  #: [n] distances to the `min_samples`-th nearest rows; 0 if that is the row itself
     min_samples: int
     count_self: bool
     alpha: float
@@ -71,10 +71,11 @@ class SpanningTree(Result):
         core_distances: ArrayLike,
         **options: Unpack[SpanningTreeOptions],
     ) -> SpanningTree:
-        """A tree of arrays, such as those that the command writes to an .npz; the options are those that it was made
-        with. The arrays are copied, O(n).
+        """A tree from arrays, such as those that the command writes to an .npz, and from the options with which it was
+        made. The arrays are copied, O(n).
 
-        Raises InvalidArgument for arrays that do not fit together. That they are a spanning tree, `hdbscan` checks.
+        Raises InvalidArgument for arrays whose lengths do not fit together. `hdbscan` checks that they are a spanning
+        tree.
         """
         return cls(_core.spanning_tree_of(a, b, lengths, core_distances, options))
 
@@ -90,16 +91,16 @@ def _tree(*arguments: Any) -> SpanningTree:
 
 
 class CondensedTree(Record):
-    """The hierarchy of clusters with at least `min_cluster_size` rows. Cluster 0 has all rows; a cluster has a larger
-    number than the one that it is a part of."""
+    """The hierarchy of clusters with at least `min_cluster_size` rows. Cluster 0 has all rows. A cluster has a larger
+    number than the cluster that it is a part of."""
 
-    parents: Int64Array  #: [c] the cluster that each is a part of; -1 of cluster 0
-    births: Float64Array  #: [c] the length of the edge without which it is apart; infinity of cluster 0
-    sizes: Int64Array  #: [c] rows at its birth
+    parents: Int64Array  #: [c] the cluster that each is a part of; -1 for cluster 0
+    births: Float64Array  #: [c] length of the edge whose removal separates the cluster; infinity for cluster 0
+    sizes: Int64Array  #: [c] number of rows at its birth
     stabilities: Float64Array  #: [c] excess of mass; may be infinite where rows are equal
     labels: Int64Array  #: [c] the label of a chosen cluster, else -1
     row_clusters: Int64Array  #: [n] the last cluster that each row is in
-    row_distances: Float64Array  #: [n] the length of the edge with which the row leaves it
+    row_distances: Float64Array  #: [n] length of the edge whose removal separates the row from that cluster
 
 
 class Hdbscan(Result):
@@ -112,14 +113,14 @@ class Hdbscan(Result):
     noise: int  #: rows with label -1
     sizes: Int64Array  #: [clusters] rows of each
     persistences: Float64Array  #: [clusters] from 0 to 1 where no two rows are equal
-    exemplar_offsets: Int64Array  #: [clusters + 1] of each cluster in `exemplars`
-    exemplars: Int64Array  #: the rows of each cluster that are in its densest places, ascending
+    exemplar_offsets: Int64Array  #: [clusters + 1] where the rows of each cluster begin in `exemplars`
+    exemplars: Int64Array  #: the rows in the densest places of each cluster, ascending within a cluster
     core_distances: Float64Array  #: [n] those of the spanning tree
     tree: CondensedTree
     plan: Plan
     stats: SearchStats
-    tree_seconds: float  #: of the spanning tree, after the neighbors were found
-    cluster_seconds: float  #: after the spanning tree was found
+    tree_seconds: float  #: for the spanning tree, after the neighbors were found
+    cluster_seconds: float  #: for the clusters, after the spanning tree was found
 
     def __init__(self, answer: tuple[_core.Native, dict[str, Any]]) -> None:
         fields = answer[1]
@@ -127,16 +128,16 @@ class Hdbscan(Result):
         super().__init__(answer)
 
     def exemplars_of(self, cluster: int) -> Int64Array:
-        """The rows of a cluster that are in its densest places, ascending. Raises IndexError for another number."""
+        """The rows in the densest places of a cluster, ascending. Raises IndexError if there is no such cluster."""
         if not 0 <= cluster < self.clusters:
             raise IndexError(f"cluster {cluster} of {self.clusters}")
         return self.exemplars[self.exemplar_offsets[cluster] : self.exemplar_offsets[cluster + 1]]
 
     def plot(self, table: Any = None, axes: Any = None) -> Any:
-        """The condensed tree as icicles, chosen clusters colored, or of the table [n, d] its rows on its first two
-        principal axes, colored by cluster, noise small and gray. On `axes` of matplotlib or new ones, which are
-        returned. Needs matplotlib. Raises InvalidArgument for a table of another number of rows. O(n), and of a table
-        O(n d^2)."""
+        """Draws the condensed tree as icicles, in which chosen clusters are colored; or, with a table [n, d], its rows
+        on the first two principal axes, colored by cluster (noise is small and gray). Draws on `axes` of matplotlib or
+        on new ones, and returns them. Needs matplotlib. Raises InvalidArgument for a table with another number of rows.
+        O(n); with a table O(n d^2)."""
         return _plots.condensed_tree(self.tree, axes) if table is None else _plots.density(self.labels, table, axes)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -153,17 +154,17 @@ class HdbscanPrediction(Result):
 
     labels: Int64Array  #: [m] -1 for noise
     probabilities: Float64Array  #: [m] from 0 to 1: how firmly a row is in its cluster; 0 for noise
-    rows: Int64Array  #: [m] the row of the table by which each was placed
+    rows: Int64Array  #: [m] the row of the table whose clusters each query was placed in
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), _kept(self))
 
 
 class HdbscanModel(Saved):
-    """An index and the clusters of its rows: what it takes to find the clusters of other rows.
+    """An index and the clusters of its rows, to find the clusters of new rows.
 
-    One from a file may have been made of scaled or coded columns; its index then has the prepared rows. Raises
-    InvalidArgument for clusters of another table.
+    A model that the command saved may have scaled or coded columns; its index then has the prepared rows. Raises
+    InvalidArgument if the clusters are not those of the index's rows.
     """
 
     _kind = "HdbscanModel"
@@ -177,19 +178,22 @@ class HdbscanModel(Saved):
         super().__init__(_core.hdbscan_model(index, fitted, dict(options)))
 
     def predict(self, queries: Any, **options: Unpack[Common]) -> HdbscanPrediction:
-        """The clusters of other rows [m, d], given as the rows that the model was made of: they are prepared as those
-        were. Each is placed by the row that it reaches first, and no cluster changes. This is the rule of
-        approximate_predict of the package hdbscan, with all rows as candidates. `queries` may be a `Table` of `read`,
-        or a path, of which columns are found by their names. Raises InvalidArgument for queries of another width,
-        BadData for NaN, infinity and other columns. Cost of `knn` with max(2 min_samples, 10) neighbors."""
+        """The clusters of new rows [m, d], which do not change the clusters. The rows are prepared (scaled, coded) as
+        those of the model were.
+
+        Each query is placed in the clusters of the row with the smallest reachability from it: in the innermost one
+        that exists at this distance. This is the rule of approximate_predict of the package hdbscan, but with all rows
+        as candidates. `queries` may be a `Table` of `read` or a path, whose columns are found by their names. Raises
+        InvalidArgument for queries with another number of columns, BadData for NaN, infinity and missing columns. Cost
+        of `knn` with max(2 min_samples, 10) neighbors."""
         return HdbscanPrediction(_core.hdbscan_predict(self, queries, dict(options)))
 
 
 class Dbscan(Result):
-    """Clusters of rows that lie densely, and noise."""
+    """Clusters of one density, and noise."""
 
     labels: Int64Array  #: [n] -1 for noise; clusters are numbered by their smallest core row
-    core: NDArray[np.bool_]  #: [n] whether each is a core row
+    core: NDArray[np.bool_]  #: [n] whether each row is a core row
     clusters: int
     sizes: Int64Array  #: [clusters] rows of each
     core_rows: int
@@ -204,9 +208,9 @@ class Dbscan(Result):
         super().__init__(answer)
 
     def plot(self, table: Any, axes: Any = None) -> Any:
-        """The rows of the table [n, d] on its first two principal axes, colored by cluster, noise small and gray, on
-        `axes` of matplotlib or new ones, which are returned. Needs matplotlib. Raises InvalidArgument for a table of
-        another number of rows. O(n d^2)."""
+        """Draws the rows of the table [n, d] on the first two principal axes, colored by cluster (noise is small and
+        gray), on `axes` of matplotlib or on new ones, and returns them. Needs matplotlib. Raises InvalidArgument for a
+        table with another number of rows. O(n d^2)."""
         return _plots.density(self.labels, table, axes)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -214,12 +218,12 @@ class Dbscan(Result):
 
 
 class Optics(Result):
-    """The rows of a table in the order of OPTICS. All but `ordering` are by the numbers of rows."""
+    """The rows of a table in the order of OPTICS. Element i of each array but `ordering` is about row i."""
 
     ordering: Int64Array  #: [n] row numbers, in the order in which rows are placed
-    reachability: Float64Array  #: [n] distances at which rows are reached; infinity where no row reaches
-    core_distances: Float64Array  #: [n] infinity where above `max_eps`
-    predecessors: Int64Array  #: [n] the row from which each is reached, or -1
+    reachability: Float64Array  #: [n] distance at which the row is reached; infinity if no row reaches it
+    core_distances: Float64Array  #: [n] infinity if above `max_eps`
+    predecessors: Int64Array  #: [n] the row from which the row is reached, or -1
     min_samples: int
     max_eps: float
     metric: Metric
@@ -229,8 +233,8 @@ class Optics(Result):
     order_seconds: float  #: after the neighbors were found
 
     def plot(self, clusters: OpticsClusters | None = None, axes: Any = None) -> Any:
-        """The reachability of each row in the order, colored by `clusters` of it, on `axes` of matplotlib or new ones,
-        which are returned. Needs matplotlib."""
+        """Draws the reachability of the rows in their order, colored by `clusters` that were read from this order, on
+        `axes` of matplotlib or on new ones, and returns them. Needs matplotlib."""
         return _plots.reachability(self, clusters, axes)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -246,15 +250,16 @@ def _order(*arguments: Any) -> Optics:
 class OpticsClusters(Result):
     """Clusters that were read from an order."""
 
-    labels: Int64Array  #: [n] of each row, or -1 for noise
+    labels: Int64Array  #: [n] the cluster of each row, or -1 for noise
     clusters: int  #: number of labels
     noise: int  #: rows with label -1
     sizes: Int64Array  #: [clusters] rows of each
-    starts: Int64Array  #: of `optics_xi`: the first place in `ordering` of each cluster, also of those without a label
-    ends: Int64Array  #: the last place of each
+    starts: Int64Array  #: `optics_xi` only: first place in `ordering` of each cluster, also of those without a label
+    ends: Int64Array  #: `optics_xi` only: last place of each cluster
 
     def hierarchy(self) -> Iterator[tuple[int, int]]:
-        """The first and last place in `ordering` of each cluster; of those that end together smaller ones first."""
+        """The first and last place in `ordering` of each cluster of `optics_xi`; of clusters that end in the same steep
+        ascent, smaller ones come first."""
         return zip(self.starts.tolist(), self.ends.tolist())
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -277,25 +282,26 @@ def _restored(kind: type[_Found], fields: dict[str, Any]) -> _Found:
 
 @documented("SpanningTreeOptions")
 def minimum_spanning_tree(table: Any, **options: Unpack[SpanningTreeOptions]) -> SpanningTree:
-    """The minimum spanning tree of all pairs of rows of a table [n, d] or an Index, by distance, or with `min_samples`
-    above 1 by mutual reachability: the largest of a pair's distance and both core distances.
+    """The minimum spanning tree of the rows of a table [n, d] or an Index. An edge is as long as the distance of its
+    rows; with `min_samples` above 1, as the largest of this distance and both core distances (mutual reachability).
 
-    Edges are ordered by (length, smaller row, larger row), so that there is only one such tree. Raises InvalidArgument
-    for options outside their domain, BadData naming row and column of NaN and infinity, OverMemory before work begins,
-    DeviceUnavailable for a CUDA device. Cost of `knn` with max(min_samples + 5, 10) neighbors, and of up to log2 n
-    searches more; 16 bytes a neighbor and about 150 n bytes.
+    Edges are ordered by (length, smaller row, larger row), so there is only one such tree. Raises InvalidArgument for
+    options outside their domain, BadData naming row and column of NaN and infinity, OverMemory before work begins,
+    DeviceUnavailable for a CUDA device. Time of `knn` with max(min_samples + 5, 10) neighbors, and of up to log2 n
+    further searches; memory of 16 bytes per neighbor and about 150 n bytes.
     """
     return SpanningTree(_core.spanning_tree(table, options))
 
 
 @documented("HdbscanOptions")
 def hdbscan(table: Any, **options: Unpack[HdbscanOptions]) -> Hdbscan:
-    """The clusters of HDBSCAN (Campello, Moulavi and Sander 2013) of the rows of a table [n, d], of an Index, or of a
-    SpanningTree, to try other sizes and selections without another search: `min_samples`, `count_self`, `alpha`,
-    `metric`, `p` and `method` are then those of the tree.
+    """The clusters of HDBSCAN (Campello, Moulavi and Sander 2013) of the rows of a table [n, d] or an Index.
 
-    `min_samples=0` takes `min_cluster_size`. Ties are decided by the order of the tree's edges, so that results are
-    the same everywhere. Raises as `minimum_spanning_tree` does, and InvalidArgument for "inner_product". Cost of
+    A SpanningTree in place of the table tries other sizes and selections without another search. `min_samples`,
+    `count_self`, `alpha`, `metric`, `p` and `method` are then those of the tree and cannot be given.
+
+    `min_samples=0` takes `min_cluster_size`. The order of the tree's edges decides ties, so results are the same
+    everywhere. Raises as `minimum_spanning_tree` does, and InvalidArgument for "inner_product". Time of
     `minimum_spanning_tree`, and O(n log n).
     """
     if isinstance(table, SpanningTree):
@@ -312,10 +318,10 @@ _OF_THE_TREE = ("min_samples", "count_self", "alpha", "metric", "p", "method")
 def dbscan(table: Any, **options: Unpack[DbscanOptions]) -> Dbscan:
     """The clusters of DBSCAN (Ester et al. 1996) of the rows of a table [n, d] or an Index, with scikit-learn's labels.
 
-    Rows are neighbors within `eps`; core rows have at least `min_samples` neighbors, themselves included, or neighbors
-    of that weight in all (`weights` [n], finite). Raises InvalidArgument for options outside their domain, BadData
-    naming row and column of NaN and infinity, OverMemory before work begins, DeviceUnavailable for a CUDA device. At
-    most about the time of `count`, and O(n) memory for every `eps`.
+    Rows are neighbors if their distance is at most `eps`. Core rows have at least `min_samples` neighbors, themselves
+    included; with `weights` ([n], finite), neighbors whose weights sum to at least `min_samples`. Raises
+    InvalidArgument for options outside their domain, BadData naming row and column of NaN and infinity, OverMemory
+    before work begins, DeviceUnavailable for a CUDA device. Time of `count` or less, and O(n) memory for every `eps`.
     """
     return Dbscan(_core.dbscan(table, options))
 
@@ -323,24 +329,25 @@ def dbscan(table: Any, **options: Unpack[DbscanOptions]) -> Dbscan:
 @documented("OpticsOptions")
 def optics(table: Any, **options: Unpack[OpticsOptions]) -> Optics:
     """The order of OPTICS (Ankerst et al. 1999) of the rows of a table [n, d] or an Index, from which `optics_xi` and
-    `optics_dbscan` read clusters. Of rows that are equally far the smallest comes first.
+    `optics_dbscan` read clusters. Of rows that are equally far, the one with the smaller number comes first.
 
     Raises InvalidArgument for options outside their domain and "inner_product", BadData naming row and column of NaN
-    and infinity, OverMemory before work begins, DeviceUnavailable for a CUDA device. Cost of `knn` with
-    max(min_samples + 4, 10) neighbors, then of some searches a row in a kd-tree, or else of all pairs; O(n) memory.
+    and infinity, OverMemory before work begins, DeviceUnavailable for a CUDA device. Time of `knn` with
+    max(min_samples + 4, 10) neighbors, and of some searches per row in a kd-tree, or else of all pairs of rows; O(n)
+    memory, without a kd-tree O(n d).
     """
     return Optics(_core.optics(table, options))
 
 
 @documented("OpticsXiOptions")
 def optics_xi(order: Optics, **options: Unpack[OpticsXiOptions]) -> OpticsClusters:
-    """Clusters between a steep descent and a steep ascent of the reachability, also clusters within clusters, of which
-    the smallest have labels. `min_cluster_size=0` takes `min_samples` of the order. Raises InvalidArgument for options
-    outside their domain. O(n), and the square of the number of steep places at most."""
+    """Clusters between a steep descent and a steep ascent of the reachability, also clusters within clusters. Labels
+    are those of the innermost clusters. `min_cluster_size=0` takes `min_samples` of the order. Raises InvalidArgument
+    for options outside their domain. Time O(n), plus at most the square of the number of steep areas."""
     return OpticsClusters(_core.optics_xi(order, options))
 
 
 def optics_dbscan(order: Optics, eps: float, **options: Unpack[Common]) -> OpticsClusters:
-    """Clusters of one density, `eps` from 0 to `max_eps` of the order: those of `dbscan` but for some border rows.
-    Raises InvalidArgument for another `eps`. O(n)."""
+    """Clusters of one density: those of `dbscan` with this `eps`, except for some border rows. `eps` is from 0 to
+    `max_eps` of the order. Raises InvalidArgument for another `eps`. O(n)."""
     return OpticsClusters(_core.optics_dbscan(order, eps, dict(options)))

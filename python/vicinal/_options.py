@@ -183,34 +183,34 @@ class KMeansOptions(Common, total=False):
 
 
 class SpanningTreeOptions(_Search, total=False):
-    min_samples: int  #: rows within the core distance of a row; 1, the row itself: edges are as long as their distances
-    count_self: bool  #: whether a row is the first of its own `min_samples` rows
-    alpha: float  #: distances, but not core distances, are divided by it
+    min_samples: int  #: the core distance of a row is the distance to its `min_samples`-th nearest row; 1: it is 0
+    count_self: bool  #: whether a row itself is the first of its `min_samples` nearest rows
+    alpha: float  #: distances, but not core distances, are divided by this number
 
 
 class HdbscanOptions(SpanningTreeOptions, total=False):
-    min_cluster_size: int  #: rows of a cluster, at least 2
-    selection: Literal["eom", "leaf"]  #: the most stable clusters, or the smallest ones
-    epsilon: float  #: clusters born at a smaller distance are joined to the one around them
-    max_cluster_size: int  #: larger clusters are not chosen by "eom"; 0: no limit
+    min_cluster_size: int  #: minimum number of rows of a cluster, at least 2
+    selection: Literal["eom", "leaf"]  #: the most stable clusters, or those that contain no other cluster
+    epsilon: float  #: clusters that exist only below this distance are replaced by the cluster around them
+    max_cluster_size: int  #: maximum number of rows of a cluster that "eom" chooses; 0: no limit
     allow_single_cluster: bool  #: whether all rows may be one cluster
 
 
 class DbscanOptions(_Search, total=False):
     eps: float  #: rows are neighbors up to this distance, inclusive
-    min_samples: int  #: neighbors of a core row, itself included
-    weights: Any  #: [n] finite; their sum counts instead of the number of neighbors
+    min_samples: int  #: minimum number of neighbors of a core row, itself included
+    weights: Any  #: [n] finite; the sum of the neighbors' weights is compared with `min_samples`, not their number
 
 
 class OpticsOptions(_Search, total=False):
-    min_samples: int  #: rows within the core distance of a row, itself included; at least 2
+    min_samples: int  #: a row's core distance is that to its `min_samples`-th nearest row, itself included; at least 2
     max_eps: float  #: rows are neighbors up to this distance; infinity: all are
 
 
 class OpticsXiOptions(Common, total=False):
-    xi: float  #: share by which the reachability falls or rises where it is steep; at least 0 and below 1
-    min_cluster_size: int  #: rows of a cluster, at least 2; 0: `min_samples` of the order
-    predecessor_correction: bool  #: whether a cluster ends with a row that is reached from within it
+    xi: float  #: steep places fall or rise by at least this share to the next row; at least 0 and below 1
+    min_cluster_size: int  #: minimum number of rows of a cluster, at least 2; 0: `min_samples` of the order
+    predecessor_correction: bool  #: whether rows at the end of a cluster that are reached from another one are left out
 
 
 class LleOptions(_Search, total=False):

@@ -38,13 +38,14 @@ class PatchReport(dict[str, dict[str, Any]]):
 
 
 def patch_sklearn(device: str = "auto", threads: int | None = None, memory_limit: int | None = None) -> None:
-    """Lets vicinal answer for scikit-learn 1.9 in this process: neighbor searches, votes of neighbors, k-means, density
-    clustering and locally linear embeddings. Classes, parameters, attributes and errors stay scikit-learn's, also of models that exist.
+    """Lets vicinal compute inside scikit-learn 1.9 in this process: neighbor searches, votes of neighbors, k-means,
+    density clustering and locally linear embeddings. Classes, parameters, attributes and errors stay scikit-learn's.
+    Models that exist already are served, too.
 
-    `device` is "auto", "cpu", "cuda" or "cuda:1"; `threads` at most those that threadpoolctl, joblib and
-    OMP_NUM_THREADS allow; `memory_limit` bytes. A call that vicinal cannot answer exactly as scikit-learn means it runs
-    on scikit-learn: `patch_report()` counts these, and the environment VICINAL_FALLBACK=log|warn|error names them. A
-    second call changes the settings.
+    `device` is "auto", "cpu", "cuda", "cuda:1" or "cuda:0,1"; `threads` is at most what threadpoolctl, joblib and
+    OMP_NUM_THREADS allow; `memory_limit` is in bytes. scikit-learn computes the calls that vicinal cannot answer
+    exactly as scikit-learn would: `patch_report()` counts these, and the environment variable
+    VICINAL_FALLBACK=log|warn|error reports them. A second call changes the settings.
 
     Raises InvalidArgument, DeviceUnavailable and OverMemory for settings that cannot be used, PatchConflict (of
     vicinal.patch) where another package has patched scikit-learn, ModuleNotFoundError without scikit-learn. Warns on

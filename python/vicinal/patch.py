@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m vicinal.patch", description="Run a Python program with scikit-learn patched by vicinal."
     )
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 [auto]")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 or cuda:0,1 [auto]")
     parser.add_argument("--threads", type=int, help="Maximum number of threads [all]")
     parser.add_argument("--memory-limit", type=int, metavar="BYTES", help="Maximum memory [80 %% of what is free]")
     parser.add_argument("--report", action="store_true", help="Print which calls vicinal answered, to standard error")

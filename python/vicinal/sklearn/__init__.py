@@ -1,9 +1,9 @@
 """scikit-learn's estimators, computed by vicinal.
 
 Each class is scikit-learn's class of the same name with three more keyword parameters: `device` ("auto", "cpu", "cuda",
-"cuda:1"), `threads` and `memory_limit` (bytes). Parameters, attributes, dtypes, warnings and errors are scikit-learn's.
-What vicinal does not compute runs on scikit-learn's path: the environment's VICINAL_FALLBACK=log|warn|error names such
-calls, `vicinal.patch_report` counts them.
+"cuda:1", "cuda:0,1"), `threads` and `memory_limit` (bytes). Parameters, attributes, dtypes, warnings and errors are
+scikit-learn's. scikit-learn computes what vicinal does not: the environment variable VICINAL_FALLBACK=log|warn|error
+reports such calls, and `vicinal.patch_report` counts them. DBSCAN, HDBSCAN and OPTICS compute on the CPU only.
 """
 
 from __future__ import annotations

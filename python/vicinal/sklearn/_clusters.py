@@ -1,5 +1,5 @@
-"""What estimators of clusters do otherwise than scikit-learn's: distances to centers in full, KMeans of tables on a
-device, the fit of DBSCAN, and co-clusters of matrices by spectral_cocluster."""
+"""Where estimators of clusters differ from scikit-learn's: distances to centers are computed in full, KMeans takes
+tables on a device, the hook of DBSCAN is `fit`, and spectral_cocluster finds co-clusters of matrices."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _seed(random_state: Any) -> int:
 
 
 class Dense:
-    """DBSCAN, of which the hook is `fit` itself: it is looked up at each call."""
+    """DBSCAN. Its hook replaces `fit` itself, so `fit` is looked up at each call."""
 
     def fit(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         theirs: Any = super()

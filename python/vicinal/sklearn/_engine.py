@@ -51,8 +51,8 @@ CONSTRAINTS = {
 }
 PARAMETERS = """\
 device : str, default="auto"
-    Where vicinal computes: "cpu", "cuda", "cuda:1", or "auto", which takes a
-    CUDA device where there is one and it is expected to be faster.
+    Where vicinal computes: "cpu", "cuda", "cuda:1", "cuda:0,1", or "auto",
+    which takes a CUDA device if there is one and it is expected to be faster.
 
 threads : int, default=None
     Number of threads of vicinal. None: as many as threadpoolctl, joblib and
