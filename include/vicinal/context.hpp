@@ -55,8 +55,8 @@ struct CpuOptions {
 
 /// CUDA devices, and the CPU for the work that a device does not do: reading files, filling blocks, custom weights.
 struct CudaOptions {
-  /// The driver's numbers of the devices, each once. Searches, votes, k-means and outlier scores are divided among all
-  /// of them, and other work runs on the first (docs/scale.md).
+  /// The driver's numbers of the devices, each once. Searches, votes, k-means and most outlier scores are divided among
+  /// these devices; other work runs on the first one (docs/scale.md).
   std::vector<int> devices = {0};
   /// Bytes of memory of each device, including tables that stay there; 0: 80 % of the free memory.
   std::uint64_t device_memory_limit = 0;
@@ -74,9 +74,9 @@ class VICINAL_API Context {
   /// VICINAL_ISA, `device_unavailable` naming an instruction set that the machine lacks. Threads are started when they
   /// are first needed.
   static Context cpu(const CpuOptions& options = {});
-  /// One CUDA device or several. Tables may be in the memory of a single one (Memory::cuda), prepared tables stay
-  /// there, and calls from several threads take turns. With several devices, tables are in host memory, and each device
-  /// gets an equal share of `threads`. The first call in a process takes some tenths of a second. Throws
+  /// One CUDA device or several. Prepared tables stay in device memory, and calls from several threads take turns. With
+  /// one device, tables may be in its memory (Memory::cuda). With several devices, tables must be in host memory, and
+  /// each device gets an equal share of `threads`. The first call in a process takes some tenths of a second. Throws
   /// `device_unavailable` naming the first thing that is missing (driver, device, plug-in, a fitting version or
   /// architecture), `invalid_argument` for no device and for one that is named twice, and what `cpu` throws.
   static Context cuda(const CudaOptions& options = {});

@@ -1,4 +1,4 @@
-// dbscan: clusters of rows that lie densely, and noise (docs/density.md; docs/contract.md, clause 28).
+// dbscan: clusters of one density, and noise (docs/density.md; docs/contract.md, clause 28).
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 namespace vicinal {
 
 struct DbscanOptions {
-  /// Rows are neighbors if their distance is at most `eps`: finite and above 0; of `inner_product` finite.
+  /// Rows are neighbors if their distance is at most `eps`: finite and above 0; with `inner_product` any finite number.
   double eps = 0.5;
-  /// A row is a core row if at least so many rows, itself included, are within `eps`; at least 1, and it may exceed n.
+  /// Minimum number of neighbors of a core row, itself included; at least 1, and it may exceed n.
   std::int64_t min_samples = 5;
-  /// [n] finite weights: instead of the number of rows their weights are added up and compared with `min_samples`.
-  /// A weight below 0 keeps rows from being core rows. Empty: each row weighs 1.
+  /// [n] finite weights: the sum of the neighbors' weights, instead of their number, is compared with `min_samples`. A
+  /// weight below 0 may keep the neighbors of its row from being core rows. Empty: each row weighs 1.
   std::span<const double> weights = {};
   Metric metric = Metric::euclidean;
   double p = 2;                       ///< exponent of `minkowski`, finite and at least 1
@@ -27,14 +27,14 @@ struct DbscanOptions {
 
 /// Clusters of a table's rows. Core rows that are neighbors are in the same cluster.
 struct Dbscan {
-  /// [n] the number of each row's cluster, or -1 for noise. Clusters are numbered by their smallest core row. A row
-  /// that is no core row has the smallest number of the core rows that are its neighbors, as in scikit-learn.
+  /// [n] the number of each row's cluster, or -1 for noise. Clusters are numbered by their smallest core row. A border
+  /// row (not a core row, but a neighbor of core rows) has the smallest of their numbers, as in scikit-learn.
   std::vector<std::int64_t> labels;
   std::vector<std::uint8_t> core;   ///< [n] 1 for core rows, else 0
   std::int64_t clusters = 0;        ///< number of clusters
   std::vector<std::int64_t> sizes;  ///< [clusters] rows of each
   std::int64_t core_rows = 0;
-  std::int64_t noise = 0;  ///< rows with label -1; all other rows that are no core rows are border rows
+  std::int64_t noise = 0;  ///< rows with label -1
   DbscanOptions options;   ///< those of the call, without the weights
   Plan plan;
   double prepare_seconds = 0;  ///< 0 for an Index
@@ -45,10 +45,10 @@ struct Dbscan {
 /// The clusters of DBSCAN (Ester et al. 1996) of a table's rows [n, d], which are those of scikit-learn. The same
 /// labels for every method, thread count and instruction set.
 ///
-/// Memory is O(n) for every `eps`: about 42 n bytes, and what the search takes; the graph of neighbors is never
-/// written. Searches stop as soon as they know enough, so that a large `eps` is fast: in a kd-tree, boxes of rows that
-/// are all neighbors of each other are joined at once, and rows of large clusters do not search for each other.
-/// Time: about that of `count`, and less if `eps` is large; with a weight below 0 every neighbor of every row is
+/// Memory is O(n) for every `eps`: about 42 n bytes, and that of the search; the graph of neighbors is never stored.
+/// Time: at most about that of `count`, and less if `eps` is large, because a search stops when further neighbors
+/// cannot change the result. In a kd-tree, rows of a box that are all neighbors of each other are joined at once, and
+/// rows of the largest cluster do not search for each other. If a weight is below 0, every neighbor of every row is
 /// visited.
 ///
 /// Throws `invalid_argument` for options outside their domain, a method that does not serve the metric and a table that

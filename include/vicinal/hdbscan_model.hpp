@@ -16,14 +16,14 @@ namespace vicinal {
 
 struct VICINAL_API HdbscanModel {
   Index index;     ///< index of the rows that were clustered; prepared rows if the model has a preparation
-  Hdbscan fitted;  ///< saved are the condensed tree, the core distances and the options; the rest follows from them
+  Hdbscan fitted;  ///< the file has the condensed tree, core distances and options; `load` computes the rest from them
   std::string notes = {};  ///< any text of the caller, saved with the model: UTF-8, up to a few MB
-  /// The preparation of the columns that the model's rows have passed. Functions that take a model apply it to the
-  /// queries. A preparation without columns does nothing.
+  /// How the columns of the model's rows were prepared (scaled, coded, filled). Functions that take a model prepare
+  /// queries in the same way. A preparation without columns does nothing.
   Preparation preparation = {};
 
-  /// Writes the file (safetensors layout), first under a temporary name, then renamed. Throws `invalid_argument` for a
-  /// clustering of another table and a preparation that results in other columns than the index has, `io` when the file
+  /// Writes the file (safetensors layout) under a temporary name and then renames it. Throws `invalid_argument` for a
+  /// clustering of another table and for a preparation whose columns are not those of the index, `io` if the file
   /// cannot be written.
   void save(const Context& ctx, const std::filesystem::path& path) const;
   /// Reads a saved model; the file is mapped if the context maps files (CpuOptions::map_files). Throws `bad_data` for
@@ -33,26 +33,25 @@ struct VICINAL_API HdbscanModel {
 
 /// Clusters of new rows.
 struct HdbscanPrediction {
-  std::vector<std::int64_t> labels;   ///< [m] of the clusters that there are, or -1 for noise
+  std::vector<std::int64_t> labels;   ///< [m] a label of the fitted clusters, or -1 for noise
   std::vector<double> probabilities;  ///< [m] in [0, 1]: how firmly a row is in its cluster; 0 for noise
-  std::vector<std::int64_t> rows;     ///< [m] the row of the table by which each was placed
+  std::vector<std::int64_t> rows;     ///< [m] the row of the table in whose clusters each query was placed
 };
 
-/// Clusters of rows [m, d] that were not clustered, without another clustering: each is placed by the row of the table
-/// that it reaches first, and leaves that row's clusters at the distance at which it reaches it (docs/contract.md,
-/// clause 29). This is the rule of approximate_predict of the package hdbscan, which looks at 2 `min_samples` neighbors
-/// only; here all rows count. Rows of the table get their own labels again, unless all rows are one cluster, or equal
+/// Clusters of new rows [m, d], which do not change the clusters. Each query is placed in the clusters of the row with
+/// the smallest reachability from it: in the innermost one that exists at this distance (docs/contract.md, clause 29).
+/// This is the rule of approximate_predict of the package hdbscan, which looks at 2 `min_samples` neighbors only; here
+/// all rows are candidates. Rows of the table get their own labels again, unless all rows are one cluster, or equal
 /// rows left it by edges of equal lengths. The same bits for every method, thread count, instruction set and device.
 ///
-/// Time and memory of `knn` with max(2 min_samples, 10) neighbors; with more of them for rows of which these leave open
-/// which one they reach first. Throws `invalid_argument` for a clustering of another table, queries of another width
-/// and queries that come in blocks or are in device memory, `bad_data` naming row and column of the first NaN or
-/// infinity or two rows whose distance overflows float64, `over_memory`, `cancelled`.
+/// Time and memory of `knn` with max(2 min_samples, 10) neighbors, and with more neighbors for queries whose nearest
+/// row by reachability may be beyond these. Throws `invalid_argument` for a clustering of another table, queries with
+/// another number of columns and queries that come in blocks or are in device memory, `bad_data` naming row and column
+/// of the first NaN or infinity or two rows whose distance overflows float64, `over_memory`, `cancelled`.
 VICINAL_API HdbscanPrediction predict(const Context& ctx, const Index& index, const Hdbscan& fitted,
                                       const TableView& queries);
-/// As above, for rows that have the form of the rows that the model was made from: the model's preparation is applied
-/// first. `queries` as a Table may have columns of text (Preparation::read). Throws `bad_data` also for columns with
-/// other names or types.
+/// As above, for rows in the form in which the model's rows were before their preparation, which is applied first. A
+/// Table may have columns of text (Preparation::read). Throws `bad_data` also for columns with other names or types.
 VICINAL_API HdbscanPrediction predict(const Context& ctx, const HdbscanModel& model, const Table& queries);
 /// As above, for rows of numbers. Throws `invalid_argument` naming the column if the model's rows have a column of
 /// text.

@@ -1,5 +1,5 @@
-// optics: the order in which rows follow each other by density, with the distances at which they are reached, and the
-// clusters that are read from it (docs/density.md; docs/contract.md, clause 30).
+// optics: an order of the rows in which rows of a cluster follow each other, the distances at which rows are reached,
+// and clusters that are read from them (docs/density.md; docs/contract.md, clause 30).
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ struct OpticsOptions {
   Method method = Method::automatic;  ///< automatic, fused, direct or kdtree; all give the same order
 };
 
-/// The rows of a table in the order of OPTICS. All but `ordering` are by the numbers of rows.
+/// The rows of a table in the order of OPTICS. Element i of each array but `ordering` is about row i.
 struct Optics {
   std::vector<std::int64_t> ordering;      ///< [n] row numbers, in the order in which rows are placed
-  std::vector<double> reachability;        ///< [n] distances at which rows are reached; infinity where no row reaches
-  std::vector<double> core_distances;      ///< [n] infinity where above `max_eps`
-  std::vector<std::int64_t> predecessors;  ///< [n] the row from which each is reached, or -1
+  std::vector<double> reachability;        ///< [n] distance at which the row is reached; infinity if no row reaches it
+  std::vector<double> core_distances;      ///< [n] infinity if above `max_eps`
+  std::vector<std::int64_t> predecessors;  ///< [n] the row from which the row is reached, or -1
   OpticsOptions options;                   ///< those of the call
   Plan plan;                               ///< of the search for neighbors, with the memory of the whole call
   SearchStats stats;                       ///< of the search for neighbors
@@ -37,12 +37,13 @@ struct Optics {
 
 /// The order of OPTICS (Ankerst, Breunig, Kriegel and Sander 1999) of a table's rows [n, d], which is that of
 /// scikit-learn, except that distances are not rounded to 15 decimals before they are compared. Of rows that are
-/// equally far the smallest comes first. The same bits for every method, thread count and instruction set.
+/// equally far, the one with the smaller number comes first. The same bits for every method, thread count and
+/// instruction set.
 ///
-/// Memory is O(n) for every `max_eps`: 16 n k bytes for lists of k = max(min_samples + 4, 10), or n - 1 neighbors, and
-/// about 100 n bytes; with the methods fused and direct also the table as float64. Time: that of `knn` with that k;
-/// then in a kd-tree some searches for each row, one after the other on one thread, and with the other methods the keys
-/// of all pairs of rows.
+/// Memory is O(n) for every `max_eps`: 16 n k bytes for lists of k = min(max(min_samples + 4, 10), n - 1) neighbors,
+/// and about 100 n bytes; with the methods fused and direct also the table as float64. Time: that of `knn` with this k;
+/// then with method kdtree some searches for each row, all on one thread, and with the other methods the keys of all
+/// pairs of rows.
 ///
 /// Throws `invalid_argument` for options outside their domain, a method that does not serve the metric and a table that
 /// comes in blocks, `bad_data` naming row and column of the first NaN or infinity or two rows whose distance overflows
@@ -56,31 +57,32 @@ VICINAL_API Plan plan_optics(const Context& ctx, const TableView& table, const O
 
 /// Clusters that were read from an order.
 struct OpticsClusters {
-  std::vector<std::int64_t> labels;  ///< [n] of each row, or -1 for noise
+  std::vector<std::int64_t> labels;  ///< [n] the cluster of each row, or -1 for noise
   std::int64_t clusters = 0;         ///< number of labels
   std::int64_t noise = 0;            ///< rows with label -1
   std::vector<std::int64_t> sizes;   ///< [clusters] rows of each
-  /// Of `optics_xi`, the hierarchy: the first and last place in `ordering` of each cluster, also of those that hold
-  /// others and have no label. Of those that end in one ascent, smaller ones come first. Empty of `optics_dbscan`.
+  /// The hierarchy that `optics_xi` finds: the first and last place in `ordering` of each cluster, also of clusters
+  /// that contain others and have no label. Of clusters that end in the same ascent, smaller ones come first. Empty for
+  /// `optics_dbscan`.
   std::vector<std::int64_t> starts;
   std::vector<std::int64_t> ends;
 };
 
 struct OpticsXiOptions {
-  /// A place is steep where the reachability rises or falls by at least this share from it to the next one; at least 0
-  /// and below 1.
+  /// A place is steep if the reachability rises or falls by at least this share from it to the next one; at least 0 and
+  /// below 1.
   double xi = 0.05;
-  std::int64_t min_cluster_size = 0;   ///< rows of a cluster, from 2 to n; 0: `min_samples` of the order
-  bool predecessor_correction = true;  ///< whether a cluster ends with a row that is reached from within it
+  std::int64_t min_cluster_size = 0;   ///< minimum number of rows, from 2 to n; 0: `min_samples` of the order
+  bool predecessor_correction = true;  ///< leave out rows at the end of a cluster that are reached from another one
 };
 
-/// Clusters between a steep descent and a steep ascent of the reachability, with scikit-learn's labels: the smallest
-/// clusters have them. O(n) time for the areas that are steep, and their number squared at most for pairs of them;
-/// O(n) memory and 16 bytes per cluster. Throws `invalid_argument` for options outside their domain and arrays that are
-/// no order of rows, `over_memory`, `cancelled`.
+/// Clusters between a steep descent and a steep ascent of the reachability, with scikit-learn's labels: those of the
+/// innermost clusters. Time O(n), plus at most the square of the number of steep areas; memory O(n), and 16 bytes per
+/// cluster. Throws `invalid_argument` for options outside their domain and for arrays that are not an order of rows,
+/// `over_memory`, `cancelled`.
 VICINAL_API OpticsClusters optics_xi(const Context& ctx, const Optics& order, const OpticsXiOptions& options = {});
 
-/// Clusters of one density, with scikit-learn's labels: those of `dbscan` with this eps but for some border rows.
+/// Clusters of one density, with scikit-learn's labels: those of `dbscan` with this eps, except for some border rows.
 /// `eps` is from 0 to `max_eps` of the order. O(n) time and memory. Throws as `optics_xi` does.
 VICINAL_API OpticsClusters optics_dbscan(const Context& ctx, const Optics& order, double eps);
 

@@ -20,25 +20,25 @@
 
 namespace vicinal {
 
-/// Where a shard and the queries of a call are within the whole search.
+/// The place of a call's shard and queries within the whole search.
 struct PartOptions {
   std::int64_t first_id = 0;     ///< id of the shard's row 0 in the whole table
   std::int64_t first_query = 0;  ///< number of query 0 among all queries
   /// Whether the queries are rows of the whole table: then the number of a query is its id, and no row is its own
   /// neighbor. The shard need not contain these rows.
   bool self = false;
-  std::int64_t total_rows = 0;     ///< rows of the whole table; 0: unknown, and `merge` cannot miss the last ones
-  std::int64_t total_queries = 0;  ///< number of all queries; 0: unknown, and any consecutive ones can be merged
+  std::int64_t total_rows = 0;     ///< rows of the whole table; 0: unknown, so `merge` cannot notice missing last rows
+  std::int64_t total_queries = 0;  ///< number of all queries; 0: unknown, so any consecutive ones can be merged
 };
 
-/// What a part has of each query.
+/// What a part has for each query: k neighbors, all neighbors within a radius, or their number.
 enum class PartKind : std::uint8_t { knn, radius, count };
 /// "knn", "radius", "count".
 VICINAL_API std::string_view name_of(PartKind kind) noexcept;
 /// The inverse of `name_of`. Throws `invalid_argument` listing the valid names.
 VICINAL_API PartKind part_kind_from(std::string_view name);
 
-/// Which part of which search.
+/// A part's place, and the search that it is from.
 struct PartInfo {
   PartKind kind = PartKind::knn;
   PartOptions place;
@@ -50,18 +50,18 @@ struct PartInfo {
   std::int64_t k = 0;  ///< knn: neighbors per query of the whole search; else 0
   double radius = 0;   ///< radius and count, unless `has_radii`; else 0
   bool has_radii = false;
-  RadiusOrder order = RadiusOrder::key;  ///< radius: of the lists
+  RadiusOrder order = RadiusOrder::key;  ///< radius: the order of the lists
 };
 
 /// What a search in one shard found. Ids are those of the whole table. A list has keys (clause 1) instead of reported
-/// distances. It is in the order of (key, id), or of ids with RadiusOrder::id.
+/// distances, and is in the order of (key, id), or of ids with RadiusOrder::id.
 struct NeighborPart {
   PartInfo info;
   std::vector<std::int64_t> ids;
-  std::vector<double> keys;           ///< like ids
+  std::vector<double> keys;           ///< of the neighbors in `ids`
   std::vector<std::int64_t> offsets;  ///< [m + 1] list i is offsets[i] to offsets[i + 1] - 1; knn: empty if all have k
   std::vector<double> radii;          ///< [m] if `has_radii`
-  std::vector<std::int64_t> counts;   ///< [m] count; else empty
+  std::vector<std::int64_t> counts;   ///< count: [m] neighbors of each query; else empty
   Plan plan;
   SearchStats stats;
 };
@@ -69,10 +69,10 @@ struct NeighborPart {
 /// The k nearest rows of a shard for each query. A list is shorter than k if the shard has fewer rows that can be the
 /// query's neighbors; only `merge` decides whether k is too large (clause 5). The options are those of `knn`, except
 /// that the filter is of the shard's rows, and `exclude` has ids of the whole table. Error sentences name rows and
-/// queries by their numbers in the whole search; an Index, which is prepared before, names its own rows.
+/// queries by their numbers in the whole search. (Errors of an Index, which checks its rows before, name its own rows.)
 ///
-/// Throws what `knn` throws, and `invalid_argument` for a place outside of the totals. Time of `knn`; memory 16 m k
-/// bytes for the lists, at most 16 m (n + 1) where n is below k, and for `exclude` 8 m.
+/// Throws what `knn` throws, and `invalid_argument` for a place outside of the totals. Time of `knn`. Memory: 16 m k
+/// bytes for the lists (at most 16 m (n + 1) if n is below k), and 8 m for `exclude`.
 VICINAL_API NeighborPart knn_part(const Context& ctx, const TableView& shard, const TableView& queries,
                                   const KnnOptions& options, const PartOptions& place);
 VICINAL_API NeighborPart knn_part(const Context& ctx, const Index& shard, const TableView& queries,
@@ -96,49 +96,49 @@ VICINAL_API Plan plan_knn_part(const Context& ctx, const TableView& shard, const
 VICINAL_API Plan plan_radius_part(const Context& ctx, const TableView& shard, const TableView& queries,
                                   const RadiusOptions& options, const PartOptions& place);
 
-/// Parts from elsewhere, such as files: `merge` reads some queries at a time.
+/// A part that is stored elsewhere, such as in a file: `merge` reads the lists of some queries at a time.
 struct PartSource {
   PartInfo info;
-  std::string name = {};  ///< in error sentences: "'0.part'"; empty: its number
-  /// The part's queries [begin, end), counted from 0 within the part, as a part of their own. Called on the thread that
-  /// called `merge`. What it throws ends the merge.
+  std::string name = {};  ///< its name in error sentences, such as "'0.part'"; empty: its number
+  /// Returns a part with the queries [begin, end), which are counted from 0 within this part. Called on the thread that
+  /// called `merge`. If it throws, the merge ends with this error.
   std::function<NeighborPart(std::int64_t begin, std::int64_t end)> read;
-  /// radius: how many neighbors these queries have together.
+  /// radius: returns the number of all neighbors of the queries [begin, end).
   std::function<std::int64_t(std::int64_t begin, std::int64_t end)> neighbors = {};
   SearchStats stats = {};
 };
 
-/// A part in memory as a source, which borrows it. Throws `invalid_argument` and `bad_data` where its numbers or the
-/// sizes of its arrays do not fit together. O(m).
+/// A part in memory as a source, which borrows it. Throws `invalid_argument` and `bad_data` if its numbers or the sizes
+/// of its arrays do not fit together. O(m).
 VICINAL_API PartSource source_of(const Context& ctx, const NeighborPart& part);
 
 /// The neighbors of the whole search from the parts of all its shards, in any order: the same bits as `knn` or `radius`
-/// of the whole table. Several ranges of queries may be merged at once; row i of the graph is the i-th query of all
-/// that the parts have. Counters of the search are added up.
+/// of the whole table. Several ranges of queries may be merged at once; row i of the graph is then the i-th of all of
+/// these queries. Counters of the search are added up.
 ///
 /// Throws `invalid_argument` for parts that do not fit together: different metrics, exponents, k, radii, orders,
 /// columns or kinds, ids or queries that two parts have, rows and queries that are missing (all of them are named), and
-/// for a k that is larger than clause 5 allows; `bad_data` for lists that no search has made; `over_memory` before work
-/// begins, `cancelled`. O(m k log s) time for s shards. Memory of the result; sources: and up to 64 MiB, or what the
-/// lists of one query take if that is more.
+/// for a k that is larger than clause 5 allows; `bad_data` for lists that cannot be from a search; `over_memory` before
+/// work begins, `cancelled`. Time O(m k log s) for s shards. Memory: that of the result; for sources also up to 64 MiB,
+/// or the lists of one query if these are larger.
 VICINAL_API NeighborGraph merge(const Context& ctx, std::span<const NeighborPart> parts);
 VICINAL_API NeighborGraph merge(const Context& ctx, std::span<const PartSource> parts);
 /// The same of counts, which add up.
 VICINAL_API NeighborCounts merge_counts(const Context& ctx, std::span<const NeighborPart> parts);
 VICINAL_API NeighborCounts merge_counts(const Context& ctx, std::span<const PartSource> parts);
 /// As `merge` of knn or radius parts, but passes the lists of consecutive queries to `take`, so that memory does not
-/// grow with the number of queries. If it throws, `take` has received the earlier ones.
+/// grow with the number of queries. If it throws, `take` has received the lists of earlier queries.
 VICINAL_API RadiusSummary merge_batches(const Context& ctx, std::span<const PartSource> parts, const TakeLists& take);
 
-/// The plan of `merge` of knn parts, of `merge_batches` of radius parts, or of `merge_counts`. Throws as they do where
-/// parts do not fit together or `over_memory`.
+/// The plan of `merge` of knn parts, of `merge_batches` of radius parts, or of `merge_counts`. Throws as these do if
+/// parts do not fit together, and `over_memory`.
 VICINAL_API Plan plan_merge(const Context& ctx, std::span<const PartSource> parts);
 
-/// Writes a part to a file (safetensors layout), first under a temporary name. Throws `io`, `cancelled`, and
-/// `invalid_argument` for arrays that do not fit together.
+/// Writes a part to a file (safetensors layout) under a temporary name and then renames it. Throws `io`, `cancelled`,
+/// and `invalid_argument` for arrays that do not fit together.
 VICINAL_API void write_part(const Context& ctx, const std::filesystem::path& path, const NeighborPart& part);
-/// As `radius_part`, whose lists go to the file batch by batch: memory does not grow with the number of neighbors (as
-/// in `radius_batches`). The part that it returns has no lists; `neighbors`, unless null: how many there are.
+/// As `radius_part`, but writes the lists to the file batch by batch: memory does not grow with the number of neighbors
+/// (as in `radius_batches`). The part that it returns has no lists; `neighbors`, unless null, receives their number.
 VICINAL_API NeighborPart radius_part_file(const Context& ctx, const TableView& shard, const TableView& queries,
                                           const RadiusOptions& options, const PartOptions& place,
                                           const std::filesystem::path& path, std::int64_t* neighbors = nullptr);
@@ -146,13 +146,13 @@ VICINAL_API NeighborPart radius_part_file(const Context& ctx, const TableView& s
 VICINAL_API Plan plan_radius_part_file(const Context& ctx, const TableView& shard, const TableView& queries,
                                        const RadiusOptions& options, const PartOptions& place);
 
-/// A part in a file, which must not change while it is used. The file's checksum is compared, so that all of it is read
-/// once. Throws `io` for a file that cannot be read, `bad_data` for any file that no part was written to and for a
-/// damaged one, `cancelled`. Memory: 8 (m + 1) bytes where lists have different lengths, and what is read.
+/// A part in a file, which must not change while it is used. The whole file is read once to compare its checksum.
+/// Throws `io` for a file that cannot be read, `bad_data` for a file that is not a part or is damaged, `cancelled`.
+/// Memory: 8 (m + 1) bytes if lists have different lengths, and that of the lists that are read.
 VICINAL_API PartSource open_part(const Context& ctx, const std::filesystem::path& path);
-/// All of it. Throws `over_memory`, too.
+/// Reads the whole part to memory. Throws as `open_part`, and `over_memory`.
 VICINAL_API NeighborPart read_part(const Context& ctx, const std::filesystem::path& path);
-/// Whether a file says that it is a part; false for any file that cannot be read.
+/// Whether the header of a file says that it is a part; false for a file that cannot be read.
 VICINAL_API bool is_part_file(const Context& ctx, const std::filesystem::path& path);
 
 }  // namespace vicinal

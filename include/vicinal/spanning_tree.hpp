@@ -1,4 +1,4 @@
-// minimum_spanning_tree: the lightest tree that joins all rows of a table, by distance or by mutual reachability
+// minimum_spanning_tree: the shortest tree that joins all rows of a table, by distance or by mutual reachability
 // (docs/density.md; docs/contract.md, clause 27).
 #pragma once
 
@@ -13,22 +13,22 @@
 namespace vicinal {
 
 struct SpanningTreeOptions {
-  /// The core distance of a row is the distance of its `min_samples`-th nearest row, and an edge is as long as the
-  /// largest of its distance and its ends' core distances (mutual reachability). 1, the row itself: edges are as long
-  /// as their distances. At least 1, and at most n; without `count_self` from 0 to n - 1.
+  /// The core distance of a row is the distance to its `min_samples`-th nearest row. The length of an edge is the
+  /// largest of three numbers: the distance of its two rows and their core distances (mutual reachability). With 1,
+  /// which is the row itself, core distances are 0. From 1 to n; without `count_self` from 0 to n - 1.
   std::int64_t min_samples = 1;
-  /// Whether a row is the first of its `min_samples` nearest rows, as in scikit-learn; the package hdbscan does not
-  /// count it.
+  /// Whether a row itself is the first of its `min_samples` nearest rows, as in scikit-learn; the package hdbscan does
+  /// not count it.
   bool count_self = true;
-  /// Distances, but not core distances, are divided by it: above 0 and finite, as must be its square for `euclidean`
-  /// and its power p for `minkowski`; 1 for `inner_product`.
+  /// Distances, but not core distances, are divided by this number. It must be above 0 and finite, and so must be its
+  /// square for `euclidean` and its power p for `minkowski`; for `inner_product` it must be 1.
   double alpha = 1;
   Metric metric = Metric::euclidean;
   double p = 2;                       ///< exponent of `minkowski`, finite and at least 1
   Method method = Method::automatic;  ///< automatic, fused, direct or kdtree; all give the same tree
 };
 
-/// A tree of n rows: n - 1 edges, the lightest first.
+/// A tree of n rows: n - 1 edges, the shortest first.
 struct SpanningTree {
   std::int64_t rows = 0;               ///< n
   std::vector<std::int64_t> a;         ///< [n - 1] the smaller row of each edge
@@ -42,12 +42,13 @@ struct SpanningTree {
 };
 
 /// The minimum spanning tree of the complete graph of a table's rows [n, d]. Edges are ordered by (key, smaller row,
-/// larger row), so that there is only one such tree, also where distances are equal. The same bits for every method,
-/// thread count and instruction set.
+/// larger row), so there is only one such tree, also if distances are equal. The same bits for every method, thread
+/// count and instruction set.
 ///
-/// Neighbor lists come first; most edges follow from them, and the rest is searched among the rows of other components,
-/// in a kd-tree or by screens. Memory: 16 n k bytes for lists of k = max(min_samples + 5, 10), or n - 1 neighbors, and
-/// about 150 n bytes. Time: that of `knn` with that k, and of the searches, at most log2 n times as many.
+/// First the nearest neighbors of each row are found, from which most edges follow. The other edges are found by
+/// searches for the nearest row of another component, in a kd-tree or by screens. Memory: 16 n k bytes for lists of up
+/// to k = max(min_samples + 5, 10) neighbors, and about 150 n bytes. Time: that of `knn` with this k, and of at most
+/// log2 n searches of all rows.
 ///
 /// Throws `invalid_argument` for options outside their domain, a method that does not serve the metric and a table that
 /// comes in blocks, `bad_data` naming row and column of the first NaN or infinity or two rows whose distance overflows
