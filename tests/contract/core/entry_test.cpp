@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "check.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal::contract {

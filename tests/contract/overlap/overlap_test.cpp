@@ -10,6 +10,7 @@
 #include <random>
 #include <string>
 
+#include "check.hpp"
 #include "contexts.hpp"
 #include "reference/polygons.hpp"
 #include "vicinal/match.hpp"
