@@ -55,6 +55,8 @@ class LofBackend {
   /// The most bytes it takes beyond the result, the neighborhoods not counted. Throws `over_memory` where a device has
   /// no room.
   virtual MemoryNeed bytes(const Context& ctx, const LofTask& task) const = 0;
+  /// Whether `search_and_score` leaves lists where they are found: NearestTask::lists_stay of its search.
+  virtual bool lists_stay(const LofTask& /*task*/) const { return false; }
   /// A search of k lists, and scores of what it found.
   virtual void search_and_score(const Context& ctx, const NearestTask& search, const LofTask& task, LofResult& result,
                                 SearchStats& stats) const = 0;

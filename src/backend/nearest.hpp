@@ -160,6 +160,7 @@ struct NearestTask {
   std::span<const double> radii;  ///< [m] of each query; empty: `radius` for all
   bool by_id = false;             ///< of radius: lists by ascending id
   bool in_batches = false;        ///< of radius: with a Handover
+  bool lists_stay = false;        ///< of k_list: where they are found, for what is made of them there
   Bitmap filter;
   std::span<const std::int64_t> exclude;
 

@@ -49,6 +49,8 @@ constexpr std::uint64_t kTreeRowBytes = 4;
 /// The device that is to be lost, and at which of its calls from then on; below 0: none.
 std::atomic<std::int32_t> lost_device = -1;
 std::atomic<std::int64_t> calls_left = 0;
+/// The device without a screen; below 0: none.
+std::atomic<std::int32_t> device_without_screen = -1;
 
 /// At the beginning of what computes on a device.
 void call_on(const Engine& engine) {
@@ -366,7 +368,8 @@ void release(void* resident) {
 std::int32_t fits(void* engine, const Table* table) {
   return has_room(*static_cast<Engine*>(engine), bytes_of(*table)) ? 1 : 0;
 }
-std::int32_t fused_serves(void* /*engine*/, const Search* search) {
+std::int32_t fused_serves(void* engine, const Search* search) {
+  if (static_cast<Engine*>(engine)->device == device_without_screen) return 0;
   return search->collect == kKList && search->metric <= static_cast<std::int32_t>(Metric::cosine) && search->k <= 64;
 }
 void plan(void* engine, const Search* search, std::uint64_t* bytes, Status* status) {
@@ -803,6 +806,12 @@ extern "C" __attribute__((visibility("default"))) std::int64_t vicinal_fake_rows
 extern "C" __attribute__((visibility("default"))) void vicinal_fake_lose(std::int32_t device, std::int64_t call) {
   vicinal::plugin::calls_left = call;
   vicinal::plugin::lost_device = device;
+}
+
+/// The device that has no screen; a device below 0: all have one. The second argument is as that of the function above.
+extern "C" __attribute__((visibility("default"))) void vicinal_fake_without_screen(std::int32_t device,
+                                                                                   std::int64_t /*unused*/) {
+  vicinal::plugin::device_without_screen = device;
 }
 
 extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functions* vicinal_cuda_plugin() {

@@ -72,8 +72,10 @@ std::int64_t sum_columns(const plugin::Clustering& task) {
 
 std::uint64_t sum_bytes(const plugin::Clustering& task, std::int64_t limbs) {
   if (task.sums == 0) return 0;
-  const std::int64_t sets = task.sums == plugin::kSumsOfShard ? 2 : 1;  // its own, and those of all shards
-  return static_cast<std::uint64_t>(task.clusters * limbs * sum_columns(task) * sets) * 8;
+  const std::int64_t sums = task.clusters * limbs * sum_columns(task);
+  // Of a shard its own, and those of all shards with their sizes, which are made when the limbs are known.
+  const bool is_shard = task.sums == plugin::kSumsOfShard && limbs > 0;
+  return static_cast<std::uint64_t>(is_shard ? 2 * sums + task.clusters : sums) * 8;
 }
 
 std::uint64_t clustering_bytes(const Engine& engine, const plugin::Clustering& task, std::int64_t limbs,

@@ -132,11 +132,13 @@ struct LofJob {
   LofTask task;
 };
 
+/// `model`: for queries, against which they are scored.
 LofJob plan_job(const Context& ctx, const kernels::Prepared& index, const TableView* queries,
-                const LofOptions& options) {
+                const kernels::LofModel* model, const LofOptions& options) {
   const kernels::Backend& backend = kernels::backend_of(ctx);
   LofJob job;
   job.task = ops::task_of(options, queries == nullptr ? index.table.rows() : queries->rows());
+  job.task.model = model;
   if (core::needs_table(options.score)) {
     if (index.table.is_block_source()) {
       throw Error(ErrorCode::invalid_argument, "score: " + std::string(name_of(options.score)) +
@@ -147,6 +149,7 @@ LofJob plan_job(const Context& ctx, const kernels::Prepared& index, const TableV
   const kernels::MemoryNeed bytes = backend.lof().bytes(ctx, job.task);
   ops::SearchRequest request = request_of(options, queries, ops::result_bytes(job.task) + bytes.host);
   request.lists_held = backend.nearest().holds_lists(nullptr);
+  request.task.lists_stay = backend.lof().lists_stay(job.task);
   job.search = ops::plan_job(ctx, index, request, true);
   job.search.plan.device_memory += bytes.device;
   return job;
@@ -217,7 +220,7 @@ Lof lof(const Context& ctx, const Index& index, const LofOptions& options) try {
   ops::check_lof_options(options);
   ops::check_lof_k(options, index.rows());
   if (ops::uses_places(options)) return lof_of_places(ctx, index, options);
-  LofJob job = plan_job(ctx, kernels::prepared_of(index), nullptr, options);
+  LofJob job = plan_job(ctx, kernels::prepared_of(index), nullptr, nullptr, options);
   Lof found = result_of(options);
   run_job(ctx, job, found);
   finish(ctx, std::chrono::steady_clock::now(), found);
@@ -262,8 +265,7 @@ std::vector<double> novelty(const Context& ctx, const Index& index, const Lof& m
     task.model = &known;
     score_task(ctx, task, found);
   } else {
-    LofJob job = plan_job(ctx, kernels::prepared_of(index), &queries, options);
-    job.task.model = &known;
+    LofJob job = plan_job(ctx, kernels::prepared_of(index), &queries, &known, options);
     run_job(ctx, job, found);
   }
   ops::require_numbers(found.scores, "queries");
@@ -283,6 +285,7 @@ Plan plan_lof(const Context& ctx, const TableView& table, const LofOptions& opti
   if (core::needs_table(options.score)) task.table = table;
   const kernels::MemoryNeed bytes = backend.lof().bytes(ctx, task);
   ops::SearchRequest request = request_of(options, nullptr, ops::result_bytes(task) + bytes.host);
+  request.task.lists_stay = backend.lof().lists_stay(task);
   Plan plan = ops::plan_search(ctx, table, request);
   plan.device_memory += bytes.device;
   return plan;

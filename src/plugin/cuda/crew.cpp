@@ -8,7 +8,6 @@
 #include <exception>
 #include <map>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "backend/nearest.hpp"
@@ -34,20 +33,13 @@ struct Fault {
   bool is_of_data = false;  ///< a lower device may meet a lower row
 };
 
-bool is_of_device(ErrorCode code) {
-  return code == ErrorCode::internal || code == ErrorCode::over_memory || code == ErrorCode::device_unavailable;
-}
-
 /// The exception that is being handled.
 Fault current_fault(const std::string& device) {
   try {
     throw;
   } catch (const Error& error) {
-    const std::string_view sentence = error.what();
-    if (!is_of_device(error.code()) || sentence.find(device) != std::string_view::npos) {
-      return {std::current_exception(), error.code() == ErrorCode::cancelled, error.code() == ErrorCode::bad_data};
-    }
-    return {std::make_exception_ptr(Error(error.code(), device + ": " + std::string(sentence)))};
+    return {std::make_exception_ptr(with_name_of(device, error)), error.code() == ErrorCode::cancelled,
+            error.code() == ErrorCode::bad_data};
   } catch (...) {
     return {std::current_exception()};
   }
@@ -94,6 +86,7 @@ Crew::Crew(const CudaOptions& options, const CpuOptions& host, core::Ablation ab
     };
     const int number = options.devices[i];
     const std::shared_ptr<Device> device = Device::open(number, options.device_memory_limit, ablation);
+    device->name_errors();
     auto state = std::make_shared<core::ContextAccess::State>(own, "cuda:" + std::to_string(number), nullptr);
     state->backend = std::shared_ptr<const kernels::Backend>(std::shared_ptr<void>(), &kernels::cpu_backend());
     members_.push_back({device, core::ContextAccess::context(std::move(state))});
@@ -232,21 +225,47 @@ class Crew::Phase {
   double told_ = 0;
 };
 
+/// A caller's turn: waits for it.
+class Crew::Turn {
+ public:
+  Turn(Crew& crew, const Context& ctx) : crew_(crew) {
+    if (crew.owner_ != getpid()) {
+      throw Error(ErrorCode::device_unavailable,
+                  crew.context(0).device() + " was opened before this process was forked; open it in the child");
+    }
+    if (crew.caller_ == std::this_thread::get_id()) {
+      throw Error(ErrorCode::invalid_argument,
+                  ctx.device() + " waits for the callback that asks it; call it afterwards, or use another context");
+    }
+    for (ctx.check_cancelled(); !crew.turn_.try_lock(); ctx.check_cancelled()) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    crew.caller_ = std::this_thread::get_id();
+  }
+  ~Turn() {
+    crew_.caller_ = std::thread::id();
+    crew_.turn_.unlock();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Crew& crew_;
+};
+
 void Crew::run(const Context& ctx, std::int64_t count, const std::function<void(std::int64_t)>& work,
                const std::function<void()>& meanwhile) {
-  if (owner_ != getpid()) {
-    throw Error(ErrorCode::device_unavailable,
-                context(0).device() + " was opened before this process was forked; open it in the child");
-  }
-  while (!turn_.try_lock()) {
-    ctx.check_cancelled();
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-  const std::lock_guard turn(turn_, std::adopt_lock);
-  ctx.check_cancelled();
+  const Turn turn(*this, ctx);
   Phase phase(*this, ctx, std::min(count, size()), work);
   phase.attend(meanwhile);
   phase.finish();
+}
+
+void Crew::run_here(const Context& ctx, std::int64_t member, const std::function<void()>& work) {
+  const Turn turn(*this, ctx);
+  // A phase of another call may have set it.
+  core::ContextAccess::set(board_->places[static_cast<std::size_t>(member)].cancel, false);
+  work();
 }
 
 }  // namespace vicinal::plugin

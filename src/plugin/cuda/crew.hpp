@@ -5,12 +5,14 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -44,6 +46,8 @@ class Crew {
   /// preceded by its name. Calls from several threads take turns.
   void run(const Context& ctx, std::int64_t count, const std::function<void(std::int64_t member)>& work,
            const std::function<void()>& meanwhile = {});
+  /// A phase of one device, whose work is short: on the calling thread.
+  void run_here(const Context& ctx, std::int64_t member, const std::function<void()>& work);
   /// For a device's thread: calls `meanwhile` soon.
   void wake();
 
@@ -54,6 +58,7 @@ class Crew {
     Context ctx;
   };
   class Phase;
+  class Turn;
 
   [[nodiscard]] const Member& of(std::int64_t member) const { return members_[static_cast<std::size_t>(member)]; }
 
@@ -62,6 +67,7 @@ class Crew {
   int number_;
   pid_t owner_;
   std::mutex turn_;
+  std::atomic<std::thread::id> caller_;  // whose turn it is
 };
 
 }  // namespace vicinal::plugin

@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <cstring>
+#include <new>
+#include <string_view>
 #include <thread>
 
 #include "core/parallel.hpp"
@@ -16,11 +18,17 @@ namespace {
 
 constexpr std::int64_t kFillBytes = std::int64_t{1} << 19;  // of one thread's task
 
-Error error_of(const Status& status) {
-  return Error(static_cast<ErrorCode>(status.code - 1), status.message);
+bool is_of_device(ErrorCode code) {
+  return code == ErrorCode::internal || code == ErrorCode::over_memory || code == ErrorCode::device_unavailable;
 }
 
 }  // namespace
+
+Error with_name_of(const std::string& device, const Error& error) {
+  const std::string_view sentence = error.what();
+  if (!is_of_device(error.code()) || sentence.find(device) != std::string_view::npos) return error;
+  return Error(error.code(), device + ": " + std::string(sentence));
+}
 
 HostCalls Call::host() {
   HostCalls calls;
@@ -47,9 +55,8 @@ std::int32_t Call::keep(const std::function<void()>& work) noexcept {
   }
 }
 
-void Call::finish(const Status& status) const {
+void Call::check() const {
   if (error_) std::rethrow_exception(error_);
-  if (status.code != kOk) throw error_of(status);
 }
 
 Table BorrowedTable::shape_of(const TableView& view) {
@@ -114,6 +121,21 @@ std::shared_ptr<Device> Device::open(int number, std::uint64_t memory_limit, cor
   return device;
 }
 
+/// A caller's turn, which has come.
+class Device::Turn {
+ public:
+  explicit Turn(Device& device) : device_(device) {}
+  ~Turn() {
+    device_.turn_.unlock();
+    device_.release_left();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Device& device_;
+};
+
 Device::~Device() {
   // In a forked child the engine belongs to the parent: touching it there could hang.
   if (engine_ != nullptr && owner_ == getpid()) functions_.close(engine_);
@@ -128,20 +150,55 @@ void Device::use(const Context& ctx, const std::function<void(void*, Call&, Stat
     ctx.check_cancelled();
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  const std::lock_guard turn(turn_, std::adopt_lock);
+  const Turn turn(*this);
   ctx.check_cancelled();
   Call call(ctx);
   Status status;
   work(engine_, call, status);
-  call.finish(status);
+  call.check();
+  check(status);
+}
+
+void Device::check(const Status& status) const {
+  if (status.code == kOk) return;
+  const Error error(static_cast<ErrorCode>(status.code - 1), status.message);
+  throw name_.empty() ? error : with_name_of(name_, error);
 }
 
 std::shared_ptr<void> Device::own(void* held, void (*release)(void* held)) {
   return {held, [device = shared_from_this(), release](void* made) {
-            if (device->owner_ != getpid()) return;
-            const std::lock_guard turn(device->turn_);
-            release(made);
+            if (device->owner_ == getpid()) device->let_go({made, release});
           }};
+}
+
+// Who has the turn may be waiting for this thread, such as for a callback that lets go of a table.
+void Device::let_go(Left left) noexcept {
+  try {
+    const std::lock_guard lock(left_mutex_);
+    left_.push_back(left);
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard turn(turn_);
+    return left.release(left.held);
+  }
+  release_left();
+}
+
+// If it is another caller's turn, that caller comes here afterwards.
+void Device::release_left() noexcept {
+  for (;;) {
+    std::vector<Left> left;
+    {
+      const std::lock_guard lock(left_mutex_);
+      if (left_.empty()) return;
+    }
+    const std::unique_lock turn(turn_, std::try_to_lock);
+    if (!turn) return;
+    {
+      const std::lock_guard lock(left_mutex_);
+      left.swap(left_);
+    }
+    for (const Left& each : left) each.release(each.held);
+  }
 }
 
 }  // namespace vicinal::plugin

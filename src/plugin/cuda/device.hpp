@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "core/ablation.hpp"
 #include "plugin/abi/plugin.hpp"
@@ -30,8 +31,8 @@ class Call {
   [[nodiscard]] const Context& context() const noexcept { return ctx_; }
   /// Runs `work`; keeps what it throws. Not 0 when it threw.
   std::int32_t keep(const std::function<void()>& work) noexcept;
-  /// Throws what a callback threw, else what the status says.
-  void finish(const Status& status) const;
+  /// Throws what a callback threw.
+  void check() const;
 
  private:
   const Context& ctx_;
@@ -58,6 +59,10 @@ class BorrowedTable {
   Table table_;
 };
 
+/// An error whose sentence begins with a device's name if the device is at fault, and not the data, and it does not
+/// have the name yet.
+Error with_name_of(const std::string& device, const Error& error);
+
 class Device : public std::enable_shared_from_this<Device> {
  public:
   /// Opens the device. Throws `device_unavailable` naming what is missing.
@@ -71,22 +76,38 @@ class Device : public std::enable_shared_from_this<Device> {
   [[nodiscard]] const Functions& functions() const noexcept { return functions_; }
   /// For functions that only look; all others through `use`.
   [[nodiscard]] void* engine() const noexcept { return engine_; }
+  /// Throws what a function that only looks says.
+  void check(const Status& status) const;
+  /// From now on errors begin with its name: it is one of several devices.
+  void name_errors() { name_ = "cuda:" + std::to_string(number_); }
 
   /// Calls work(engine, call, status) when it is this caller's turn, and throws what went wrong. Waiting is
   /// cancellable.
   void use(const Context& ctx, const std::function<void(void* engine, Call& call, Status& status)>& work);
-  /// Owns a table on the device, or what else `release` lets go of, and the device with it.
+  /// Owns a table on the device, or what else `release` lets go of, and the device with it. Letting go of it waits for
+  /// nobody: if it is another caller's turn, it is released at the end of that.
   [[nodiscard]] std::shared_ptr<void> own(void* held, void (*release)(void* held));
 
  private:
+  class Turn;
+  struct Left {
+    void* held;
+    void (*release)(void* held);
+  };
+
   Device(const Functions& functions, int number) : functions_(functions), number_(number) {}
+  void let_go(Left left) noexcept;
+  void release_left() noexcept;
 
   const Functions& functions_;
   int number_;
   pid_t owner_ = 0;
   void* engine_ = nullptr;
   EngineFacts facts_;
+  std::string name_;           // of one of several, which begins its errors
   std::recursive_mutex turn_;  // recursive: a callback may let go of a table
+  std::mutex left_mutex_;      // of what follows
+  std::vector<Left> left_;     // what was let go of during another caller's turn
 };
 
 }  // namespace vicinal::plugin

@@ -8,6 +8,7 @@
 
 #include "backend/backend.hpp"
 #include "backend/cluster_parts.hpp"
+#include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "formulas/kmeans/limbs.hpp"
 #include "plugin/cuda/divided_nearest.hpp"
@@ -28,6 +29,16 @@ ClusterTask rows_of(const ClusterTask& task, std::int64_t begin, std::int64_t en
     own.weights = task.weights.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
   }
   return own;
+}
+
+/// Memory of the host's: where devices show their sums, of so many limbs, and sizes; and sizes fetched alone.
+std::uint64_t shown_bytes(const ClusterTask& task, std::int64_t devices, std::int64_t limbs) {
+  const std::int64_t columns = task.table.cols() + (task.weights.empty() ? 0 : 1);
+  const std::int64_t sums = task.sums ? limbs * columns + 1 : 0;
+  return static_cast<std::uint64_t>(devices * task.clusters * (sums + 1)) * sizeof(std::int64_t);
+}
+std::int64_t planned_limbs(const ClusterTask& task) {
+  return kernels::planned_limbs(task.table.dtype(), !task.weights.empty());
 }
 
 /// A seeding, and the whole table that it draws from.
@@ -69,6 +80,7 @@ class DividedLloyd final : public kernels::Lloyd {
     run([&](std::int64_t i) { of(i)->recentre(centres); });
   }
   kernels::LloydStep assign() override {
+    is_merged_ = false;
     std::vector<std::int64_t> changed(members_.size());
     const bool summed = task_.sums;
     std::vector<std::vector<std::int64_t>> sizes(members_.size());
@@ -108,9 +120,9 @@ class DividedLloyd final : public kernels::Lloyd {
     return shifts.front();
   }
   void move(std::int64_t row, std::int32_t cluster) override {
-    const std::int64_t i = member_of(row);
-    of(i)->move(row - begin(i), cluster);
     is_merged_ = false;
+    const std::int64_t i = member_of(row);
+    crew_->run_here(ctx_, i, [&] { of(i)->move(row - begin(i), cluster); });
   }
   void centres(std::span<double> centres) const override {
     crew_->run(ctx_, 1, [&](std::int64_t i) { of(i)->centres(centres); });
@@ -187,6 +199,8 @@ class DividedLloyd final : public kernels::Lloyd {
     return all;
   }
 
+  std::uint64_t more_bytes() const override { return more_bytes_; }
+
  private:
   [[nodiscard]] std::int64_t begin(std::int64_t member) const { return cuts_[static_cast<std::size_t>(member)]; }
   [[nodiscard]] std::unique_ptr<CudaLloyd>& of(std::int64_t member) {
@@ -232,6 +246,10 @@ class DividedLloyd final : public kernels::Lloyd {
       bases_.push_back(column.largest_term > 0 ? column.last - 1074 : 0);
       limbs_ = std::max(limbs_, core::limbs_for(column.largest_term, bases_.back(), bits));
     }
+    const std::int64_t devices = std::ssize(members_);
+    const std::int64_t planned = planned_limbs(task_);
+    if (limbs_ > planned) more_bytes_ = shown_bytes(task_, devices, limbs_) - shown_bytes(task_, devices, planned);
+    core::require_memory(ctx_, task_.planned + more_bytes_, "kmeans: sums of values so far apart");
     const SumLayout layout = {limbs_, bits, bases_.data()};
     parts_.resize(members_.size());
     run([&](std::int64_t i) { of(i)->share(layout); });
@@ -255,8 +273,9 @@ class DividedLloyd final : public kernels::Lloyd {
   std::int64_t k_ = 0;
   std::int32_t limbs_ = 1;
   std::vector<std::int32_t> bases_;
-  std::vector<std::int64_t*> parts_;  // the devices' memory
+  std::vector<std::int64_t*> parts_;  // pinned memory of the devices' clusterings
   bool is_merged_ = false;            // parts_.front() is of all rows
+  std::uint64_t more_bytes_ = 0;
 };
 
 }  // namespace
@@ -284,6 +303,7 @@ kernels::ClusterPlan DividedKMeans::plan(const Context& ctx, const ClusterTask& 
     all.bytes.device = std::max(all.bytes.device, own.bytes.device);
     all.part = std::max(all.part, own.part);
   }
+  all.bytes.host += shown_bytes(task, std::ssize(cuts) - 1, planned_limbs(task));
   if (trials == kernels::kNoSeeding) return all;
   // The first device holds its rows beside the whole table; what it has no room for, the host draws.
   const ClusterTask drawn = {task.table, task.weights, task.clusters, false};
@@ -291,6 +311,7 @@ kernels::ClusterPlan DividedKMeans::plan(const Context& ctx, const ClusterTask& 
   try {
     const kernels::ClusterPlan whole = members_.front().plan(ctx, drawn, trials);
     all.bytes.device += whole.bytes.device;
+    all.seeds_on_host = whole.seeds_on_host;
     seeding = std::max(seeding, whole.bytes.host);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::over_memory) throw;

@@ -72,6 +72,10 @@ void DividedLof::score(const Context& ctx, const LofTask& task, LofResult& resul
   of(0).score(ctx, task, result);
 }
 
+bool DividedLof::lists_stay(const LofTask& task) const {
+  return stands_alone(task) || has_phases(task);
+}
+
 kernels::MemoryNeed DividedLof::bytes(const Context& ctx, const LofTask& task) const {
   if (task.near.ids != nullptr) return of(0).bytes(ctx, task);
   const auto rows = static_cast<std::uint64_t>(task.near.rows);
@@ -82,7 +86,7 @@ kernels::MemoryNeed DividedLof::bytes(const Context& ctx, const LofTask& task) c
     need.host *= static_cast<std::uint64_t>(crew_->size());
     if (task.keep) need.host += rows * static_cast<std::uint64_t>(task.ks()) * 16;
   } else if (has_phases(task)) {
-    need.device = of(0).rows_bytes(ctx, own, task.near.rows);
+    need.device = of(0).rows_bytes(own, task.near.rows);
     need.host = rows * static_cast<std::uint64_t>(task.ks()) * 16;
   } else {
     need = of(0).bytes(ctx, task);
@@ -100,7 +104,6 @@ void DividedLof::search_and_score(const Context& ctx, const kernels::NearestTask
 
 void DividedLof::score_alone(const Context& ctx, const kernels::NearestTask& search, const LofTask& task,
                              LofResult& result, SearchStats& stats) const {
-  const std::vector<std::int64_t> cuts = nearest_.query_cuts(search);
   struct Found {
     std::vector<double> k_distances;
     std::vector<double> densities;
@@ -109,16 +112,13 @@ void DividedLof::score_alone(const Context& ctx, const kernels::NearestTask& sea
     double seconds = 0;
     SearchStats stats;
   };
-  std::vector<Found> found(cuts.size() - 1);
-  crew_->run(ctx, std::ssize(found), [&](std::int64_t i) {
-    const auto at = static_cast<std::size_t>(i);
-    Found& to = found[at];
-    const auto rows = static_cast<std::size_t>(cuts[at + 1] - cuts[at]);
-    SearchPart part;
-    DividedNearest::take_queries(search, cuts[at], cuts[at + 1], i, part);
-    LofResult own{result.scores.subspan(static_cast<std::size_t>(part.begin), rows), to.k_distances, to.densities,
-                  to.caps};
-    of(i).search_and_score(crew_->context(i), part.task, rows_of(task, static_cast<std::int64_t>(rows)), own, to.stats);
+  std::vector<Found> found(nearest_.query_cuts(search).size() - 1);
+  nearest_.find_by_queries(ctx, search, [&](std::int64_t i, const SearchPart& part) {
+    Found& to = found[static_cast<std::size_t>(i)];
+    const std::int64_t rows = part.task.queries.rows();
+    LofResult own{result.scores.subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(rows)),
+                  to.k_distances, to.densities, to.caps};
+    of(i).search_and_score(crew_->context(i), part.task, rows_of(task, rows), own, to.stats);
     to.copied = own.copied;
     to.seconds = own.seconds;
   });
@@ -151,12 +151,10 @@ void DividedLof::score_in_phases(const Context& ctx, const kernels::NearestTask&
   };
   std::vector<Found> found(static_cast<std::size_t>(count));
   const auto begin = [&](std::int64_t i) { return cuts[static_cast<std::size_t>(i)]; };
-  crew_->run(ctx, count, [&](std::int64_t i) {
+  nearest_.find_by_queries(ctx, search, [&](std::int64_t i, const SearchPart& part) {
     Found& to = found[static_cast<std::size_t>(i)];
-    SearchPart part;
-    DividedNearest::take_queries(search, begin(i), begin(i + 1), i, part);
-    to.rows = of(i).find_rows(crew_->context(i), part.task, rows_of(task, begin(i + 1) - begin(i)), rows,
-                              k_distances.get() + begin(i) * ks, to.copied, to.stats);
+    to.rows = of(i).find_rows(crew_->context(i), part.task, rows_of(task, part.task.queries.rows()), rows,
+                              k_distances.get() + part.begin * ks, to.copied, to.stats);
   });
   const auto start = std::chrono::steady_clock::now();
   for (const Found& from : found) {

@@ -18,6 +18,7 @@ class DividedLof final : public kernels::LofBackend {
   DividedLof(std::shared_ptr<Crew> crew, const DividedNearest& nearest);
 
   void score(const Context& ctx, const kernels::LofTask& task, kernels::LofResult& result) const override;
+  bool lists_stay(const kernels::LofTask& task) const override;
   kernels::MemoryNeed bytes(const Context& ctx, const kernels::LofTask& task) const override;
   void search_and_score(const Context& ctx, const kernels::NearestTask& search, const kernels::LofTask& task,
                         kernels::LofResult& result, SearchStats& stats) const override;

@@ -169,9 +169,11 @@ void DividedNearest::check_queries(const Context& ctx, const NearestTask& task) 
 }
 
 bool DividedNearest::divides_rows(const NearestTask& task) const {
-  if (task.method == Method::kdtree || task.collect == kernels::Collect::radius) return false;
+  if (task.method == Method::kdtree || task.collect == kernels::Collect::radius || task.lists_stay) return false;
   if (task.index->table.rows() <= kFilterWord) return false;
-  if (!of(0).stays(*task.index)) return true;
+  if (!std::all_of(members_.begin(), members_.end(), [&](const auto& member) { return member->stays(*task.index); })) {
+    return true;
+  }
   const std::uint64_t list =
       task.collect == kernels::Collect::k_list ? static_cast<std::uint64_t>(task.k) * kNeighborBytes : 8;
   return kFewLists * list * static_cast<std::uint64_t>(task.queries.rows()) < table_bytes(task.index->table);
@@ -231,30 +233,50 @@ void DividedNearest::take_rows(const NearestTask& task, const Shards* shards, st
   own.screen = ScreenType::automatic;
 }
 
-void DividedNearest::take_first(const NearestTask& task, bool by_rows, SearchPart& part) const {
-  if (by_rows) return take_rows(task, prepared_shards(*task.index).get(), 0, row_cuts(task.index->table.rows()), part);
+void DividedNearest::take_part(const NearestTask& task, bool by_rows, std::int64_t member, SearchPart& part) const {
+  if (by_rows) {
+    const auto shards = prepared_shards(*task.index);
+    return take_rows(task, shards.get(), member, row_cuts(task.index->table.rows()), part);
+  }
   NearestTask looked_at = task;
   looked_at.tree = nullptr;
-  take_queries(looked_at, 0, query_cuts(task)[1], 0, part);
+  const std::vector<std::int64_t> cuts = query_cuts(task);
+  const auto at = static_cast<std::size_t>(member);
+  take_queries(looked_at, cuts[at], cuts[at + 1], member, part);
+}
+
+std::int64_t DividedNearest::parts_of(const NearestTask& task, bool by_rows) const {
+  return std::ssize(by_rows ? row_cuts(task.index->table.rows()) : query_cuts(task)) - 1;
 }
 
 bool DividedNearest::can_fuse(const NearestTask& task) const {
-  SearchPart part;
-  take_first(task, divides_rows(task), part);
-  part.task.collect = task.collect;
-  return of(0).can_fuse(part.task);
+  const bool by_rows = divides_rows(task);
+  for (std::int64_t i = 0; i < parts_of(task, by_rows); ++i) {
+    SearchPart part;
+    take_part(task, by_rows, i, part);
+    part.task.collect = task.collect;
+    if (!of(i).can_fuse(part.task)) return false;
+  }
+  return true;
 }
 
 kernels::Choice DividedNearest::choose(const NearestTask& task) const {
-  SearchPart part;
-  take_first(task, divides_rows(task), part);
-  part.task.collect = task.collect;
-  return of(0).choose(part.task);
+  const bool by_rows = divides_rows(task);
+  kernels::Choice choice;
+  for (std::int64_t i = 0; i < parts_of(task, by_rows); ++i) {
+    SearchPart part;
+    take_part(task, by_rows, i, part);
+    part.task.collect = task.collect;
+    const kernels::Choice own = of(i).choose(part.task);
+    if (i == 0 || own.method == Method::direct) choice = own;
+    if (choice.method == Method::direct) break;  // which all devices serve
+  }
+  return choice;
 }
 
 kernels::Costs DividedNearest::costs(const Context& ctx, const NearestTask& task) const {
   SearchPart part;
-  take_first(task, divides_rows(task), part);
+  take_part(task, divides_rows(task), 0, part);
   part.task.method = task.method;
   kernels::Costs costs = of(0).costs(ctx, part.task);
   costs.tree_query /= static_cast<double>(crew_->size());
@@ -268,13 +290,13 @@ std::string DividedNearest::screens(const Context& ctx, const NearestTask& task)
 
 bool DividedNearest::can_use_tree(const NearestTask& task) const {
   SearchPart part;
-  take_first(task, false, part);
+  take_part(task, false, 0, part);
   return of(0).can_use_tree(part.task);
 }
 
 bool DividedNearest::has_room_for_tree(const Context& ctx, const NearestTask& task) const {
   SearchPart part;
-  take_first(task, false, part);
+  take_part(task, false, 0, part);
   return std::all_of(members_.begin(), members_.end(),
                      [&](const auto& member) { return member->has_room_for_tree(ctx, part.task); });
 }
@@ -319,14 +341,11 @@ void DividedNearest::search_into(const Context& ctx, const NearestTask& task, co
 void DividedNearest::find_lists(const Context& ctx, const NearestTask& task, std::int64_t* ids, double* distances,
                                 SearchStats& stats) const {
   if (divides_rows(task)) return merge_lists(ctx, task, ids, distances, stats);
-  const std::vector<std::int64_t> cuts = query_cuts(task);
-  std::vector<SearchStats> counted(cuts.size() - 1);
-  crew_->run(ctx, std::ssize(counted), [&](std::int64_t i) {
-    const auto at = static_cast<std::size_t>(i);
-    SearchPart part;
-    take_queries(task, cuts[at], cuts[at + 1], i, part);
+  std::vector<SearchStats> counted(query_cuts(task).size() - 1);
+  find_by_queries(ctx, task, [&](std::int64_t i, const SearchPart& part) {
     of(i).search_into(crew_->context(i), part.task,
-                      {ids + part.begin * task.k, distances + part.begin * task.k, Memory::host}, counted[at]);
+                      {ids + part.begin * task.k, distances + part.begin * task.k, Memory::host},
+                      counted[static_cast<std::size_t>(i)]);
   });
   for (const SearchStats& from : counted) add_stats(from, stats);
   stats.distinct_rows = counted.front().distinct_rows;
@@ -348,11 +367,14 @@ void DividedNearest::merge_lists(const Context& ctx, const NearestTask& task, st
   for (std::int64_t begin = 0; begin < m; begin += step) {
     SearchPart round;
     take_queries(task, begin, std::min(m, begin + step), 0, round);
-    std::vector<RowLists> found(shards->of.size());
-    crew_->run(ctx, std::ssize(found), [&](std::int64_t i) {
-      SearchPart part;
-      take_rows(round.task, shards.get(), i, shards->cuts, part);
-      found[static_cast<std::size_t>(i)].find(crew_->context(i), of(i), part);
+    std::vector<RowLists> found;
+    find_by_rows(ctx, round.task, [&](const NearestTask& own) {
+      found = std::vector<RowLists>(shards->of.size());
+      crew_->run(ctx, std::ssize(found), [&](std::int64_t i) {
+        SearchPart part;
+        take_rows(own, shards.get(), i, shards->cuts, part);
+        found[static_cast<std::size_t>(i)].find(crew_->context(i), of(i), part);
+      });
     });
     const std::int64_t queries = round.task.queries.rows();
     core::parallel_for(ctx, (queries + kMergedAtOnce - 1) / kMergedAtOnce, [&](std::int64_t block, int /*worker*/) {
@@ -382,31 +404,37 @@ void DividedNearest::merge_lists(const Context& ctx, const NearestTask& task, st
 
 void DividedNearest::find_counts(const Context& ctx, const NearestTask& task, std::vector<std::int64_t>& counts,
                                  SearchStats& stats) const {
-  const bool by_rows = divides_rows(task);
-  const auto shards = by_rows ? shards_of(*task.index) : nullptr;
-  const std::vector<std::int64_t> cuts = by_rows ? shards->cuts : query_cuts(task);
   struct Counted {
     std::vector<std::int64_t> counts;
     std::int64_t first = 0;
     SearchStats stats;
   };
-  std::vector<Counted> found(cuts.size() - 1);
-  crew_->run(ctx, std::ssize(found), [&](std::int64_t i) {
-    const auto at = static_cast<std::size_t>(i);
-    SearchPart part;
-    if (by_rows) {
-      take_rows(task, shards.get(), i, cuts, part);
-    } else {
-      take_queries(task, cuts[at], cuts[at + 1], i, part);
-      found[at].first = part.begin;
-    }
-    found[at].counts.resize(static_cast<std::size_t>(part.task.queries.rows()));
+  const bool by_rows = divides_rows(task);
+  std::vector<Counted> found(static_cast<std::size_t>(parts_of(task, by_rows)));
+  const auto find = [&](std::int64_t i, const SearchPart& part) {
+    Counted& to = found[static_cast<std::size_t>(i)];
+    to.counts.resize(static_cast<std::size_t>(part.task.queries.rows()));
     std::vector<std::int64_t> ids;
     std::vector<double> distances;
     std::vector<std::int64_t> offsets;
-    kernels::NearestResult result{ids, distances, offsets, found[at].counts, found[at].stats};
+    kernels::NearestResult result{ids, distances, offsets, to.counts, to.stats};
     of(i).search(crew_->context(i), part.task, result);
-  });
+  };
+  if (by_rows) {
+    const auto shards = shards_of(*task.index);
+    find_by_rows(ctx, task, [&](const NearestTask& own) {
+      crew_->run(ctx, std::ssize(found), [&](std::int64_t i) {
+        SearchPart part;
+        take_rows(own, shards.get(), i, shards->cuts, part);
+        find(i, part);
+      });
+    });
+  } else {
+    find_by_queries(ctx, task, [&](std::int64_t i, const SearchPart& part) {
+      found[static_cast<std::size_t>(i)].first = part.begin;
+      find(i, part);
+    });
+  }
   for (const Counted& part : found) {
     for (std::size_t q = 0; q < part.counts.size(); ++q) {
       counts[static_cast<std::size_t>(part.first) + q] += part.counts[q];
@@ -421,27 +449,10 @@ void DividedNearest::classify(const Context& ctx, const NearestTask& task, const
   if (divides_rows(task) || of(0).holds_lists(votes.options)) {
     return NearestBackend::classify(ctx, task, votes, result, stats);
   }
-  const std::vector<std::int64_t> cuts = query_cuts(task);
-  std::vector<SearchStats> counted(cuts.size() - 1);
-  crew_->run(ctx, std::ssize(counted), [&](std::int64_t i) {
-    const auto at = static_cast<std::size_t>(i);
-    SearchPart part;
-    take_queries(task, cuts[at], cuts[at + 1], i, part);
-    const std::int64_t queries = part.task.queries.rows();
-    std::vector<Vote> own(result.size());
-    for (std::size_t o = 0; o < own.size(); ++o) {
-      own[o].class_count = result[o].class_count;
-      own[o].codes.resize(static_cast<std::size_t>(queries));
-      if (!result[o].probabilities.empty()) {
-        own[o].probabilities.resize(static_cast<std::size_t>(queries * own[o].class_count));
-      }
-    }
-    of(i).classify(crew_->context(i), part.task, votes, own, counted[at]);
-    for (std::size_t o = 0; o < own.size(); ++o) {
-      std::copy(own[o].codes.begin(), own[o].codes.end(), result[o].codes.begin() + part.begin);
-      std::copy(own[o].probabilities.begin(), own[o].probabilities.end(),
-                result[o].probabilities.begin() + part.begin * own[o].class_count);
-    }
+  std::vector<SearchStats> counted(query_cuts(task).size() - 1);
+  find_by_queries(ctx, task, [&](std::int64_t i, const SearchPart& part) {
+    of(i).vote_in_search(crew_->context(i), part.task, *votes.options, outputs_of(votes, result, part.begin),
+                         counted[static_cast<std::size_t>(i)]);
   });
   for (const SearchStats& from : counted) add_stats(from, stats);
   stats.distinct_rows = counted.front().distinct_rows;
@@ -453,17 +464,10 @@ void DividedNearest::vote(const Context& ctx, const kernels::VoteTask& task, std
 
 kernels::MemoryNeed DividedNearest::search_bytes(const Context& ctx, const NearestTask& task) const {
   const bool by_rows = divides_rows(task);
-  const std::vector<std::int64_t> cuts = by_rows ? row_cuts(task.index->table.rows()) : query_cuts(task);
-  const auto shards = by_rows ? prepared_shards(*task.index) : nullptr;
   kernels::MemoryNeed need = {host_bytes(ctx, task), 0};
-  for (std::int64_t i = 0; i + 1 < std::ssize(cuts); ++i) {
-    const auto at = static_cast<std::size_t>(i);
+  for (std::int64_t i = 0; i < parts_of(task, by_rows); ++i) {
     SearchPart part;
-    if (by_rows) {
-      take_rows(task, shards.get(), i, cuts, part);
-    } else {
-      take_queries(task, cuts[at], cuts[at + 1], i, part);
-    }
+    take_part(task, by_rows, i, part);
     need.device = std::max(need.device, of(i).search_bytes(ctx, part.task).device);
   }
   return need;
@@ -472,7 +476,7 @@ kernels::MemoryNeed DividedNearest::search_bytes(const Context& ctx, const Neare
 std::uint64_t DividedNearest::host_bytes(const Context& ctx, const NearestTask& task) const {
   const bool by_rows = divides_rows(task);
   SearchPart part;
-  take_first(task, by_rows, part);
+  take_part(task, by_rows, 0, part);
   if (task.collect == kernels::Collect::radius) part.task.in_batches = true;
   std::uint64_t bytes = of(0).host_bytes(ctx, part.task) * members_.size();
   const auto m = static_cast<std::uint64_t>(task.queries.rows());

@@ -10,6 +10,7 @@
 // divided by queries.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -59,6 +60,9 @@ class DividedNearest final : public kernels::NearestBackend {
                 std::span<Vote> result, SearchStats& stats) const override;
 
   [[nodiscard]] const CudaNearest& of(std::int64_t member) const { return *members_[static_cast<std::size_t>(member)]; }
+  /// Runs find(member, part) on each device for a range of the queries.
+  void find_by_queries(const Context& ctx, const kernels::NearestTask& task,
+                       const std::function<void(std::int64_t member, const SearchPart& part)>& find) const;
   /// Begins of the ranges of queries of a search that is divided by them.
   [[nodiscard]] std::vector<std::int64_t> query_cuts(const kernels::NearestTask& task) const;
   /// Makes `part` the search of the queries [begin, end).
@@ -76,9 +80,14 @@ class DividedNearest final : public kernels::NearestBackend {
   [[nodiscard]] std::shared_ptr<const Shards> shards_of(const kernels::Prepared& index) const;
   void take_rows(const kernels::NearestTask& task, const Shards* shards, std::int64_t member,
                  const std::vector<std::int64_t>& cuts, SearchPart& part) const;
-  void take_first(const kernels::NearestTask& task, bool by_rows, SearchPart& part) const;
+  /// The share of a device, for what only looks. `part` is made anew.
+  void take_part(const kernels::NearestTask& task, bool by_rows, std::int64_t member, SearchPart& part) const;
+  [[nodiscard]] std::int64_t parts_of(const kernels::NearestTask& task, bool by_rows) const;
   [[nodiscard]] std::int64_t queries_at_once(const kernels::NearestTask& task) const;
 
+  /// Runs find(task), which looks for all of a task's queries in the devices' rows.
+  void find_by_rows(const Context& ctx, const kernels::NearestTask& task,
+                    const std::function<void(const kernels::NearestTask& task)>& find) const;
   void find_lists(const Context& ctx, const kernels::NearestTask& task, std::int64_t* ids, double* distances,
                   SearchStats& stats) const;
   void merge_lists(const Context& ctx, const kernels::NearestTask& task, std::int64_t* ids, double* distances,

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
 
+#include "backend/backend.hpp"
 #include "core/memory.hpp"
 #include "plugin/cuda/divided_nearest.hpp"
 
@@ -41,17 +43,24 @@ struct Batch {
 class Lanes {
  public:
   Lanes(Crew& crew, std::int64_t chunks, std::int64_t devices)
-      : crew_(crew), chunks_(static_cast<std::size_t>(chunks)), waiting_(static_cast<std::size_t>(devices), false) {}
+      : crew_(crew),
+        chunks_(static_cast<std::size_t>(chunks)),
+        waiting_(static_cast<std::size_t>(devices), false),
+        refused_(chunks) {}
+
+  /// Thrown on a device's thread whose chunk comes after one that was refused.
+  struct OutOfUse {};
 
   /// By a device's thread: waits until its batch before was taken.
   void give(const Context& ctx, std::int64_t device, std::int64_t chunk, Batch batch) {
     const auto own = static_cast<std::size_t>(device);
     {
       std::unique_lock lock(mutex_);
-      while (waiting_[own]) {
+      while (waiting_[own] && chunk < refused_) {
         taken_.wait_for(lock, std::chrono::milliseconds(5));
         ctx.check_cancelled();
       }
+      if (chunk > refused_) throw OutOfUse{};
       waiting_[own] = true;
       Chunk& to = chunks_[static_cast<std::size_t>(chunk)];
       to.device = own;
@@ -66,6 +75,20 @@ class Lanes {
     }
     crew_.wake();
   }
+  /// By a device's thread: what is wrong with the data of a chunk. Those before it go on, for their queries come first.
+  void refuse(std::int64_t chunk, std::exception_ptr error) {
+    const std::lock_guard lock(mutex_);
+    if (chunk > refused_) return;
+    refused_ = chunk;
+    error_ = std::move(error);
+  }
+  /// Whether no chunk before this one was refused.
+  [[nodiscard]] bool wants(std::int64_t chunk) {
+    const std::lock_guard lock(mutex_);
+    return chunk < refused_;
+  }
+  /// Of the first chunk that was refused; null if there is none. Once all have ended.
+  [[nodiscard]] const std::exception_ptr& error() const { return error_; }
   /// Calls visit(batch) for those whose turn it is.
   template <class Visit>
   void take(const Visit& visit) {
@@ -100,6 +123,8 @@ class Lanes {
   std::vector<Chunk> chunks_;
   std::vector<bool> waiting_;  // whether a device's batch has not been taken yet
   std::size_t current_ = 0;
+  std::int64_t refused_;  // the first chunk that was
+  std::exception_ptr error_;
 };
 
 /// Where the lists go: to the caller batch by batch, or all of them to the result.
@@ -175,7 +200,7 @@ void find_within_divided(const Context& ctx, Crew& crew, const DividedNearest& n
   Lists lists(ctx, result, nearest.host_bytes(ctx, task) + cuts.back() * 8);
   std::vector<SearchStats> counted(static_cast<std::size_t>(devices));
   const auto work = [&](std::int64_t device) {
-    for (std::int64_t chunk = device; chunk < chunks; chunk += devices) {
+    for (std::int64_t chunk = device; chunk < chunks && lanes.wants(chunk); chunk += devices) {
       const auto at = static_cast<std::size_t>(chunk);
       SearchPart part;
       DividedNearest::take_queries(task, cuts[at], cuts[at + 1], device, part);
@@ -192,11 +217,22 @@ void find_within_divided(const Context& ctx, Crew& crew, const DividedNearest& n
                                        }};
       kernels::NearestResult own{
           batch.ids, batch.distances, batch.offsets, unused, counted[static_cast<std::size_t>(device)], &handover};
-      nearest.of(device).search(crew.context(device), part.task, own);
+      try {
+        nearest.of(device).search(crew.context(device), part.task, own);
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::bad_data) throw;
+        return lanes.refuse(chunk, std::current_exception());
+      } catch (const Lanes::OutOfUse&) {
+        return;
+      }
       lanes.end(chunk);
     }
   };
   crew.run(ctx, devices, work, [&] { lanes.take([&](Batch& batch) { lists.take(batch); }); });
+  if (lanes.error()) {
+    kernels::cpu_backend().nearest().check_queries(ctx, task);  // which one device does before it compares
+    std::rethrow_exception(lanes.error());
+  }
   for (const SearchStats& from : counted) add_stats(from, result.stats);
   result.stats.distinct_rows = task.index->table.rows();
 }

@@ -102,7 +102,7 @@ TableView shape_only(std::int64_t rows, std::int64_t cols) {
 
 }  // namespace
 
-kernels::MemoryNeed CudaDonors::bytes(const Context& ctx, const kernels::DonorShape& shape) const {
+kernels::MemoryNeed CudaDonors::bytes(const Context& /*ctx*/, const kernels::DonorShape& shape) const {
   const TableView donors = shape_only(shape.donors, shape.cols);
   const TableView rows = shape_only(shape.rows, shape.cols);
   DonorSearch asked;
@@ -113,7 +113,7 @@ kernels::MemoryNeed CudaDonors::bytes(const Context& ctx, const kernels::DonorSh
   DonorRoom room;
   Status status;
   device_->functions().donor_bytes(device_->engine(), &asked, &room, &status);
-  Call(ctx).finish(status);
+  device_->check(status);
   const auto offsets = static_cast<std::uint64_t>(shape.rows + 1) * sizeof(std::int64_t);
   return {std::max(staging_bytes(donors), staging_bytes(rows)) + offsets + static_cast<std::uint64_t>(shape.cols) +
               room.host,

@@ -34,7 +34,7 @@ kernels::MemoryNeed CudaGraphs::bytes(const Context& ctx, const kernels::GraphTa
   bytes.host = 2 * static_cast<std::uint64_t>(kStagingBytes);
   Status status;
   device_->functions().label_bytes(device_->engine(), &asked, &bytes.device, &status);
-  Call(ctx).finish(status);
+  device_->check(status);
   return bytes;
 }
 

@@ -238,7 +238,7 @@ kernels::ClusterPlan CudaKMeans::plan_of(const Context& ctx, const kernels::Clus
   ClusterRoom room;
   Status status;
   device_->functions().cluster_bytes(device_->engine(), &asked, &room, &status);
-  Call(ctx).finish(status);
+  device_->check(status);
   kernels::ClusterPlan plan;
   plan.bytes = {staging_bytes(task.table), room.bytes};
   plan.part = room.part < task.table.rows() ? room.part : 0;

@@ -234,12 +234,13 @@ std::unique_ptr<kernels::DeviceLle> CudaLleBackend::begin(const Context& ctx, co
   return std::make_unique<CudaLle>(ctx, device_, task);
 }
 
-kernels::MemoryNeed CudaLleBackend::bytes(const Context& ctx, const TableView& table, const LleOptions& options) const {
+kernels::MemoryNeed CudaLleBackend::bytes(const Context& /*ctx*/, const TableView& table,
+                                          const LleOptions& options) const {
   const LleTask asked = task_of(options, BorrowedTable::shape_of(table));
   kernels::MemoryNeed bytes;
   Status status;
   device_->functions().lle_bytes(device_->engine(), &asked, &bytes.device, &status);
-  Call(ctx).finish(status);
+  device_->check(status);
   return bytes;
 }
 

@@ -90,13 +90,13 @@ std::unique_ptr<CudaLofRows> CudaLof::find_rows(const Context& ctx, const kernel
   return std::make_unique<CudaLofRows>(device_, ctx, made);
 }
 
-std::uint64_t CudaLof::rows_bytes(const Context& ctx, const kernels::LofTask& task, std::int64_t rows) const {
+std::uint64_t CudaLof::rows_bytes(const kernels::LofTask& task, std::int64_t rows) const {
   Outliers asked = outliers_of(task, {});
   asked.known_rows = rows;
   std::uint64_t bytes = 0;
   Status status;
   device_->functions().lof_bytes(device_->engine(), &asked, &bytes, &status);
-  Call(ctx).finish(status);
+  device_->check(status);
   return bytes;
 }
 
@@ -112,13 +112,13 @@ void CudaLof::score(const Context& ctx, const kernels::LofTask& task, kernels::L
   });
 }
 
-kernels::MemoryNeed CudaLof::bytes(const Context& ctx, const kernels::LofTask& task) const {
+kernels::MemoryNeed CudaLof::bytes(const Context& /*ctx*/, const kernels::LofTask& task) const {
   const Outliers asked = outliers_of(task, BorrowedTable::shape_of(task.table));
   kernels::MemoryNeed bytes;
   bytes.host = staging_bytes(task.table);
   Status status;
   device_->functions().lof_bytes(device_->engine(), &asked, &bytes.device, &status);
-  Call(ctx).finish(status);
+  device_->check(status);
   return bytes;
 }
 

@@ -40,7 +40,7 @@ class CudaLof final : public kernels::LofBackend {
                                                        double* k_distances, std::int64_t& copied,
                                                        SearchStats& stats) const;
   /// Bytes of device memory that this takes beyond the search.
-  [[nodiscard]] std::uint64_t rows_bytes(const Context& ctx, const kernels::LofTask& task, std::int64_t rows) const;
+  [[nodiscard]] std::uint64_t rows_bytes(const kernels::LofTask& task, std::int64_t rows) const;
 
  private:
   std::shared_ptr<Device> device_;

@@ -347,16 +347,14 @@ class DeviceNearest final : public CudaNearest {
   void classify(const Context& ctx, const NearestTask& task, const kernels::VoteTask& votes, std::span<Vote> result,
                 SearchStats& stats) const override {
     if (holds_lists(votes.options)) return NearestBackend::classify(ctx, task, votes, result, stats);
-    std::vector<VoteOutput> outputs;
-    for (std::size_t o = 0; o < votes.outputs.size(); ++o) {
-      Vote& vote = result[o];
-      outputs.push_back({votes.outputs[o].codes.data(), vote.class_count, vote.codes.data(),
-                         vote.probabilities.empty() ? nullptr : vote.probabilities.data()});
-    }
+    vote_in_search(ctx, task, *votes.options, outputs_of(votes, result, 0), stats);
+  }
+  void vote_in_search(const Context& ctx, const NearestTask& task, const VoteOptions& options,
+                      const std::vector<VoteOutput>& outputs, SearchStats& stats) const override {
     run_search(ctx, task, stats, [&](Call& call, Search& asked, Counters& counters, Status& status) {
       asked.outputs = outputs.data();
       asked.output_count = static_cast<std::int64_t>(outputs.size());
-      asked.weights = votes.options->weights == Weighting::distance ? 1 : 0;
+      asked.weights = options.weights == Weighting::distance ? 1 : 0;
       run(call, asked, counters, status);
     });
   }
@@ -383,7 +381,7 @@ class DeviceNearest final : public CudaNearest {
     kernels::MemoryNeed bytes = {host_bytes(ctx, task), 0};
     Status status;
     device_->functions().plan(device_->engine(), &asked, &bytes.device, &status);
-    Call(ctx).finish(status);
+    device_->check(status);
     return bytes;
   }
   void vote(const Context& ctx, const kernels::VoteTask& task, std::span<Vote> result) const override {
@@ -547,6 +545,16 @@ class DeviceNearest final : public CudaNearest {
 };
 
 }  // namespace
+
+std::vector<VoteOutput> outputs_of(const kernels::VoteTask& votes, std::span<Vote> result, std::int64_t first) {
+  std::vector<VoteOutput> outputs;
+  for (std::size_t o = 0; o < votes.outputs.size(); ++o) {
+    Vote& vote = result[o];
+    double* const shares = vote.probabilities.empty() ? nullptr : vote.probabilities.data() + first * vote.class_count;
+    outputs.push_back({votes.outputs[o].codes.data(), vote.class_count, vote.codes.data() + first, shares});
+  }
+  return outputs;
+}
 
 std::unique_ptr<const CudaNearest> make_nearest(std::shared_ptr<Device> device) {
   return std::make_unique<const DeviceNearest>(std::move(device));

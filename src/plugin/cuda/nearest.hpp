@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "backend/nearest.hpp"
 #include "plugin/cuda/device.hpp"
@@ -19,9 +21,15 @@ class CudaNearest : public kernels::NearestBackend {
   /// Runs a search whose answers `place` takes.
   virtual void run_search(const Context& ctx, const kernels::NearestTask& task, SearchStats& stats,
                           const Place& place) const = 0;
+  /// As `classify` with weights that the device knows; votes go where the outputs say.
+  virtual void vote_in_search(const Context& ctx, const kernels::NearestTask& task, const VoteOptions& options,
+                              const std::vector<VoteOutput>& outputs, SearchStats& stats) const = 0;
   /// Whether the table is on the device, or will be when it is searched.
   [[nodiscard]] virtual bool stays(const kernels::Prepared& index) const = 0;
 };
+
+/// Where votes go: to those of the queries from `first` on.
+std::vector<VoteOutput> outputs_of(const kernels::VoteTask& votes, std::span<Vote> result, std::int64_t first);
 
 std::unique_ptr<const CudaNearest> make_nearest(std::shared_ptr<Device> device);
 
