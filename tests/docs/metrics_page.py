@@ -123,8 +123,8 @@ for `minkowski`. `lle` computes its weights in the Euclidean way; the metric dec
 {parts["operations"]}
 
 Some operations of C++ are not in the table. `minimum_spanning_tree` and `dbscan` take every metric, `hdbscan` and
-`optics` every metric but `inner_product`, on the CPU ([density.md](density.md)). `silhouette_scores` takes every metric
-but `inner_product`. Imputation has a distance of its own, over the columns that two rows share
+`optics` every metric but `inner_product`, on the CPU ([density.md](density.md)). `silhouette_scores` and `validity`
+take every metric but `inner_product`. Imputation has a distance of its own, over the columns that two rows share
 ([imputation.md](imputation.md)).
 
 ## Methods on the CPU
