@@ -12,7 +12,7 @@
 namespace vicinal::cli {
 namespace {
 
-Json to_json(const Validity& found) {
+Json validity_json(const Validity& found) {
   return {{"index", found.index ? Json(*found.index) : Json(nullptr)}, {"clusters", found.clusters}};
 }
 
@@ -86,7 +86,7 @@ void deliver(const DensityCommand& command, const Runtime& runtime, const Densit
                  {"dropped_rows", rows.dropped()},
                  {"metric", command.search.metric},
                  {"scores", scores ? cli::to_json(*scores) : Json(nullptr)},
-                 {"validity", rating ? to_json(*rating) : Json(nullptr)},
+                 {"validity", rating ? validity_json(*rating) : Json(nullptr)},
                  {"output", path_or_null(command.output)},
                  {"report", path_or_null(command.report)}};
     json.update(outcome.told);

@@ -12,7 +12,7 @@ namespace vicinal::reference {
 
 namespace {
 
-double lambda(double distance) {
+double lambda_at(double distance) {
   return distance == 0 ? kInfinite : 1 / distance;
 }
 
@@ -30,10 +30,10 @@ std::set<std::int64_t> around(const CondensedTree& tree, std::int64_t cluster) {
 double death(const CondensedTree& tree, std::int64_t cluster) {
   double most = 0;
   for (std::size_t row = 0; row < tree.row_clusters.size(); ++row) {
-    if (tree.row_clusters[row] == cluster) most = std::max(most, lambda(tree.row_distances[row]));
+    if (tree.row_clusters[row] == cluster) most = std::max(most, lambda_at(tree.row_distances[row]));
   }
   for (std::size_t part = 0; part < tree.parents.size(); ++part) {
-    if (tree.parents[part] == cluster) most = std::max(most, lambda(tree.births[part]));
+    if (tree.parents[part] == cluster) most = std::max(most, lambda_at(tree.births[part]));
   }
   return most;
 }
@@ -44,7 +44,7 @@ double height_of(const CondensedTree& tree, std::int64_t cluster, double own, st
   const std::set<std::int64_t> theirs = around(tree, other);
   if (mine.count(other) != 0 || theirs.count(cluster) != 0) return own;
   for (const std::int64_t part : theirs) {  // from the largest to the smallest
-    if (mine.count(part) == 0) return lambda(tree.births[static_cast<std::size_t>(part)]);
+    if (mine.count(part) == 0) return lambda_at(tree.births[static_cast<std::size_t>(part)]);
   }
   return own;
 }
@@ -72,7 +72,7 @@ std::vector<double> memberships(const Hdbscan& fitted, std::span<const double> k
   std::vector<Place> places;
   if (!is_new) {
     for (std::size_t row = 0; row < n; ++row)
-      places.push_back({tree.row_clusters[row], lambda(tree.row_distances[row])});
+      places.push_back({tree.row_clusters[row], lambda_at(tree.row_distances[row])});
   } else {
     const HdbscanOptions& options = fitted.options;
     const std::int64_t least = options.min_samples == 0 ? options.min_cluster_size : options.min_samples;
@@ -84,11 +84,11 @@ std::vector<double> memberships(const Hdbscan& fitted, std::span<const double> k
                                  distances.begin() + static_cast<std::ptrdiff_t>((query + 1) * n));
       const double apart = sorted[by] / options.alpha;
       std::sort(sorted.begin(), sorted.end());
-      const double own = lambda(std::max({sorted[rank], fitted.core_distances[by], apart}));
-      const double of_row = lambda(tree.row_distances[by]);
+      const double own = lambda_at(std::max({sorted[rank], fitted.core_distances[by], apart}));
+      const double of_row = lambda_at(tree.row_distances[by]);
       Place place = {tree.row_clusters[by], std::min(own, of_row)};
       while (of_row > own && place.cluster != 0 &&
-             lambda(tree.births[static_cast<std::size_t>(place.cluster)]) >= own) {
+             lambda_at(tree.births[static_cast<std::size_t>(place.cluster)]) >= own) {
         place.cluster = tree.parents[static_cast<std::size_t>(place.cluster)];
       }
       places.push_back(place);

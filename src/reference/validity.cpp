@@ -12,7 +12,7 @@ namespace vicinal::reference {
 
 namespace {
 
-double power(double t, double p) {
+double raised(double t, double p) {
   return static_cast<double>(powq(t, p));
 }
 
@@ -45,12 +45,12 @@ Validity validity(std::span<const double> keys, std::int64_t cols, std::span<con
       double sum = 0;
       for (const std::size_t other : rows) {
         if (other != row && distance(row, other) > 0) {
-          sum += power(least / distance(row, other), static_cast<double>(cols));
+          sum += raised(least / distance(row, other), static_cast<double>(cols));
         }
       }
       if (sum == 0) continue;
       const double ratio = static_cast<double>(rows.size() - 1) / sum;
-      core[row] = least * power(ratio, 1 / static_cast<double>(cols));
+      core[row] = least * raised(ratio, 1 / static_cast<double>(cols));
     }
     std::vector<std::tuple<double, double, std::size_t, std::size_t>> edges;
     for (const std::size_t a : rows) {

@@ -1,5 +1,6 @@
-// memberships of HDBSCAN (contract clause 29). Of a batch of rows the distance to the nearest exemplar of one cluster
-// after the other is found, which fills the batch's matrix; then each row is turned into memberships in place.
+// memberships of HDBSCAN (contract clause 29). A batch's matrix first gets the distances of its rows to the nearest
+// exemplar of each cluster. Of a cluster with many exemplars a search finds them; those of all others, which would be
+// many small searches, are compared one by one. Then each row is turned into memberships in place.
 #include "vicinal/memberships.hpp"
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include "ops/density/branches.hpp"
 #include "ops/density/clustering.hpp"
 #include "ops/density/hierarchy.hpp"
+#include "ops/density/placed_rows.hpp"
 #include "ops/density/reaching.hpp"
 #include "ops/density/soft_rows.hpp"
 
@@ -31,6 +33,7 @@ constexpr std::int64_t kBatchNumbers = std::int64_t{1} << 22;  // that a batch h
 constexpr std::int64_t kMinBatchRows = 16;
 constexpr std::int64_t kTaskNumbers = std::int64_t{1} << 14;  // some milliseconds of work
 constexpr std::int64_t kGatheredRows = 4096;                  // of a task
+constexpr std::int64_t kFewExemplars = 256;                   // that are not searched for
 
 std::int64_t batch_rows(std::int64_t m, std::int64_t clusters) {
   return std::min(m, std::max(kMinBatchRows, kBatchNumbers / std::max<std::int64_t>(clusters, 1)));
@@ -55,12 +58,21 @@ std::uint64_t search_bytes(const Context& ctx, const TableView& rows, std::int64
          plan_knn(ctx, among, &searched, nearest_exemplar(options)).memory;
 }
 
-std::int64_t most_exemplars(const Hdbscan& fitted) {
+/// The most exemplars of a cluster that are searched for.
+std::int64_t most_searched(const Hdbscan& fitted) {
   std::int64_t most = 0;
   for (std::size_t label = 0; label + 1 < fitted.exemplar_offsets.size(); ++label) {
     most = std::max(most, fitted.exemplar_offsets[label + 1] - fitted.exemplar_offsets[label]);
   }
-  return most;
+  return most > kFewExemplars ? most : 0;
+}
+
+/// All exemplars, their rows and numbers, and a row of each thread.
+std::uint64_t few_bytes(const Context& ctx, std::int64_t exemplars, std::int64_t cols) {
+  const auto d = static_cast<std::uint64_t>(cols);
+  // A vector that grows has room for twice as many.
+  return static_cast<std::uint64_t>(exemplars) * (d * sizeof(double) + 2 * sizeof(std::int64_t) + 1) +
+         static_cast<std::uint64_t>(ctx.threads()) * d * sizeof(double);
 }
 
 /// Refuses exemplars that are not those of the clustering's labels.
@@ -85,6 +97,28 @@ void check_exemplars(const Hdbscan& fitted, std::int64_t n) {
   }
 }
 
+std::int64_t exemplars_of(const Hdbscan& fitted, std::int64_t label) {
+  const auto at = static_cast<std::size_t>(label);
+  return fitted.exemplar_offsets[at + 1] - fitted.exemplar_offsets[at];
+}
+
+/// Those of clusters with few, one cluster after the other.
+std::vector<std::int64_t> few_exemplars(const Hdbscan& fitted) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t label = 0; label < fitted.clusters; ++label) {
+    if (exemplars_of(fitted, label) > kFewExemplars) continue;
+    const auto first = fitted.exemplars.begin() + fitted.exemplar_offsets[static_cast<std::size_t>(label)];
+    rows.insert(rows.end(), first, first + exemplars_of(fitted, label));
+  }
+  return rows;
+}
+
+/// What a worker needs.
+struct WorkRoom {
+  ops::SoftRoom soft;
+  std::vector<double> row;  // [cols]
+};
+
 class Weighing {
  public:
   /// `reached`: of new rows; nullptr: the rows are those of the table.
@@ -96,52 +130,89 @@ class Weighing {
         rows_(rows),
         reached_(reached),
         branches_(ctx, fitted.tree, fitted.clusters),
+        few_(ctx, index.table(), few_exemplars(fitted), fitted.options.metric, fitted.options.p),
         rooms_(static_cast<std::size_t>(ctx.threads())) {
-    for (ops::SoftRoom& room : rooms_) room = branches_.room();
+    for (WorkRoom& room : rooms_) {
+      room.soft = branches_.room();
+      room.row.resize(static_cast<std::size_t>(index.cols()));
+    }
   }
 
   /// The memberships of rows [first, last), [last - first, clusters].
   void weigh(std::int64_t first, std::int64_t last, double* values) {
     ctx_.report(kMemberships, static_cast<double>(first) / static_cast<double>(rows_.rows()));
-    const TableView batch = rows_.slice(first, last);
-    for (std::int64_t label = 0; label < fitted_.clusters; ++label) find_distances(batch, label, values);
     const std::int64_t clusters = fitted_.clusters;
     if (clusters == 0) return;
-    const std::int64_t step = std::max<std::int64_t>(1, kTaskNumbers / clusters);
+    for (std::int64_t label = 0; label < clusters; ++label) {
+      if (exemplars_of(fitted_, label) > kFewExemplars) search(first, last, label, values);
+    }
+    const std::int64_t step = std::max<std::int64_t>(1, kTaskNumbers / (clusters + few_.count() * (1 + few_.cols())));
     const std::int64_t tasks = (last - first + step - 1) / step;
     core::parallel_for(ctx_, tasks, [&](std::int64_t task, int worker) {
+      WorkRoom& room = rooms_[static_cast<std::size_t>(worker)];
       const std::int64_t end = std::min(last, first + (task + 1) * step);
       for (std::int64_t row = first + task * step; row < end; ++row) {
-        weigh_row(row, values + (row - first) * clusters, rooms_[static_cast<std::size_t>(worker)]);
+        double* const own = values + (row - first) * clusters;
+        compare(row, own, room.row.data());
+        weigh_row(row, own, room.soft);
       }
     });
   }
 
  private:
-  /// Column `label` of the matrix: the distance of each row to the cluster's nearest exemplar.
-  void find_distances(const TableView& batch, std::int64_t label, double* values) {
+  /// Column `label` of the matrix, of a cluster with many exemplars.
+  void search(std::int64_t first, std::int64_t last, std::int64_t label, double* values) {
     const auto begin = static_cast<std::size_t>(fitted_.exemplar_offsets[static_cast<std::size_t>(label)]);
-    const auto end = static_cast<std::size_t>(fitted_.exemplar_offsets[static_cast<std::size_t>(label) + 1]);
-    const std::int64_t clusters = fitted_.clusters;
-    if (begin == end) {
-      for (std::int64_t row = 0; row < batch.rows(); ++row) values[row * clusters + label] = kInfinity;
-      return;
-    }
-    const auto count = static_cast<std::int64_t>(end - begin);
+    const std::int64_t count = exemplars_of(fitted_, label);
     const std::int64_t d = index_.cols();
     std::vector<double> exemplars(static_cast<std::size_t>(count * d));
     core::parallel_for(ctx_, (count + kGatheredRows - 1) / kGatheredRows, [&](std::int64_t task, int) {
-      const std::int64_t last = std::min(count, (task + 1) * kGatheredRows);
-      for (std::int64_t i = task * kGatheredRows; i < last; ++i) {
+      const std::int64_t end = std::min(count, (task + 1) * kGatheredRows);
+      for (std::int64_t i = task * kGatheredRows; i < end; ++i) {
         const std::int64_t row = fitted_.exemplars[begin + static_cast<std::size_t>(i)];
         core::widen_rows(index_.table(), row, row + 1, exemplars.data() + i * d);
       }
     });
-    const Index among(ctx_, TableView(exemplars.data(), count, d));
-    const NeighborGraph nearest = knn(ctx_, among, batch, nearest_exemplar(fitted_.options));
-    for (std::int64_t row = 0; row < batch.rows(); ++row) {
-      values[row * clusters + label] = nearest.distances[static_cast<std::size_t>(row)];
+    const NeighborGraph nearest = find_nearest(first, last, label, TableView(exemplars.data(), count, d));
+    for (std::int64_t row = 0; row < last - first; ++row) {
+      values[row * fitted_.clusters + label] = nearest.distances[static_cast<std::size_t>(row)];
     }
+  }
+
+  [[nodiscard]] NeighborGraph find_nearest(std::int64_t first, std::int64_t last, std::int64_t label,
+                                           const TableView& exemplars) const {
+    try {
+      return knn(ctx_, Index(ctx_, exemplars), rows_.slice(first, last), nearest_exemplar(fitted_.options));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::bad_data || reached_ != nullptr) throw;
+      // The index has found every value finite. The search numbers rows of the batch and exemplars.
+      throw Error(ErrorCode::bad_data, "table: a distance of one of the rows " + std::to_string(first) + " to " +
+                                           std::to_string(last - 1) + " and an exemplar of cluster " +
+                                           std::to_string(label) + " overflows float64; scale the data down");
+    }
+  }
+
+  /// The columns of clusters with few exemplars, in one row of the matrix.
+  void compare(std::int64_t row, double* values, double* room) const {
+    const ops::ComparedRow compared = few_.compared(rows_, row, room);
+    std::int64_t place = 0;
+    for (std::int64_t label = 0; label < fitted_.clusters; ++label) {
+      const std::int64_t count = exemplars_of(fitted_, label);
+      if (count > kFewExemplars) continue;
+      double least = kInfinity;
+      for (const std::int64_t end = place + count; place < end; ++place) {
+        const double key = few_.key_to(compared, place);
+        if (!(key < kInfinity)) refuse_overflow(row, few_.row_at(place));
+        least = std::min(least, key);
+      }
+      values[label] = count == 0 ? kInfinity : few_.reported(least);
+    }
+  }
+
+  [[noreturn]] void refuse_overflow(std::int64_t row, std::int64_t exemplar) const {
+    throw Error(ErrorCode::bad_data, std::string(reached_ != nullptr ? "queries" : "table") + ": the distance of row " +
+                                         std::to_string(row) + " and row " + std::to_string(exemplar) +
+                                         " of the table, an exemplar, overflows float64; scale the data down");
   }
 
   void weigh_row(std::int64_t row, double* values, ops::SoftRoom& room) const {
@@ -167,7 +238,8 @@ class Weighing {
   const TableView& rows_;
   const ops::Reached* reached_;
   ops::Branches branches_;
-  std::vector<ops::SoftRoom> rooms_;  // [threads]
+  ops::PlacedRows few_;          // the exemplars of clusters with few
+  std::vector<WorkRoom> rooms_;  // [threads]
 };
 
 /// In batches of at most `batch_rows`. `place_of`: where the memberships of rows [first, last) go; `done` is called
@@ -186,11 +258,11 @@ void weigh_all(const Context& ctx, const Index& index, const Hdbscan& fitted, co
   if (queries != nullptr) reached = ops::reach_rows(ctx, index, fitted, rows, result_bytes);
   const std::int64_t step = batch_rows(rows.rows(), fitted.clusters);
   const std::uint64_t kept = result_bytes + reached.rows.size() * 2 * sizeof(double) +
-                             ops::Branches::bytes(std::ssize(fitted.tree.parents), fitted.clusters, ctx.threads());
+                             ops::Branches::bytes(std::ssize(fitted.tree.parents), fitted.clusters, ctx.threads()) +
+                             few_bytes(ctx, std::ssize(fitted.exemplars), index.cols());
   core::require_memory(ctx, kept, kMemberships);
   const Context rest = ctx.with_memory_limit(std::max<std::uint64_t>(1, ctx.memory_limit() - kept));
-  core::require_memory(ctx, kept + search_bytes(rest, rows, most_exemplars(fitted), step, fitted.options),
-                       kMemberships);
+  core::require_memory(ctx, kept + search_bytes(rest, rows, most_searched(fitted), step, fitted.options), kMemberships);
   Weighing weighing(rest, index, fitted, rows, queries != nullptr ? &reached : nullptr);
   for (std::int64_t first = 0; first < rows.rows(); first += step) {
     const std::int64_t last = std::min(first + step, rows.rows());
@@ -288,7 +360,7 @@ std::uint64_t membership_bytes(const Context& ctx, const TableView& table, const
   // The fewer clusters, the more rows a batch has.
   const std::int64_t numbers = std::max(std::min(n * clusters, kBatchNumbers), std::min(n, kMinBatchRows) * clusters);
   return search_bytes(ctx, table, n, std::min(n, kBatchNumbers), options) +
-         ops::Branches::bytes(2 * clusters + 1, clusters, ctx.threads()) +
+         ops::Branches::bytes(2 * clusters + 1, clusters, ctx.threads()) + few_bytes(ctx, n, table.cols()) +
          static_cast<std::uint64_t>(numbers) * sizeof(double);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

@@ -16,6 +16,7 @@
 #include "core/table_access.hpp"
 #include "ops/common/check.hpp"
 #include "ops/common/refuse.hpp"
+#include "ops/density/placed_rows.hpp"
 #include "ops/density/search.hpp"
 #include "ops/density/validity_tree.hpp"
 

@@ -5,85 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 #include <tuple>
-#include <utility>
 
-#include "core/distance.hpp"
 #include "core/infinity.hpp"
-#include "core/parallel.hpp"
 #include "core/power.hpp"
-#include "core/table_access.hpp"
 
 namespace vicinal::ops {
-namespace {
-
-constexpr std::int64_t kRangeColumns = std::int64_t{1} << 16;  // below a millisecond, but for minkowski
-
-}  // namespace
-
-std::int64_t range_length(std::int64_t cols) noexcept {
-  return std::max<std::int64_t>(16, kRangeColumns / (cols + 8));
-}
-
-void for_ranges(const Context& ctx, std::int64_t begin, std::int64_t end, std::int64_t cols,
-                const std::function<void(std::int64_t first, std::int64_t last, int worker)>& body) {
-  const std::int64_t step = range_length(cols);
-  if (end - begin <= step) {
-    ctx.check_cancelled();
-    return body(begin, end, 0);
-  }
-  core::parallel_for(ctx, (end - begin + step - 1) / step, [&](std::int64_t task, int worker) {
-    body(begin + task * step, std::min(end, begin + (task + 1) * step), worker);
-  });
-}
-
-PlacedRows::PlacedRows(const Context& ctx, const TableView& table, std::vector<std::int64_t> rows, Metric metric,
-                       double p)
-    : rows_(std::move(rows)), cols_(table.cols()), metric_(metric), p_(p) {
-  values_.resize(rows_.size() * static_cast<std::size_t>(cols_));
-  if (metric == Metric::cosine) is_zero_.resize(rows_.size());
-  for_ranges(ctx, 0, count(), cols_, [&](std::int64_t first, std::int64_t last, int) {
-    for (std::int64_t place = first; place < last; ++place) {
-      const auto at = static_cast<std::size_t>(place);
-      double* const row = values_.data() + place * cols_;
-      core::widen_rows(table, rows_[at], rows_[at] + 1, row);
-      if (metric_ == Metric::cosine) is_zero_[at] = core::normalize_row(row, cols_, row) ? 0 : 1;
-    }
-  });
-}
-
-double PlacedRows::key(std::int64_t a, std::int64_t b) const {
-  const double* const x = values_.data() + a * cols_;
-  const double* const y = values_.data() + b * cols_;
-  switch (metric_) {
-    case Metric::manhattan:
-      return core::manhattan_key(x, y, cols_);
-    case Metric::chebyshev:
-      return core::chebyshev_key(x, y, cols_);
-    case Metric::minkowski:
-      return core::minkowski_key(x, y, cols_, p_);
-    case Metric::hamming:
-      return core::hamming_key(x, y, cols_);
-    case Metric::cosine:
-      return core::cosine_key_normalized(x, is_zero_[static_cast<std::size_t>(a)] != 0, y,
-                                         is_zero_[static_cast<std::size_t>(b)] != 0, cols_);
-    default:
-      return core::euclidean_key(x, y, cols_);
-  }
-}
-
-double PlacedRows::distance(std::int64_t a, std::int64_t b) const {
-  const double found = key(a, b);
-  if (!(found < kInfinity)) refuse_overflow(a, b);
-  return core::reported_distance(metric_, found, p_);
-}
-
-void PlacedRows::refuse_overflow(std::int64_t a, std::int64_t b) const {
-  const auto [first, second] = std::minmax(rows_[static_cast<std::size_t>(a)], rows_[static_cast<std::size_t>(b)]);
-  throw Error(ErrorCode::bad_data, "table: the distance of rows " + std::to_string(first) + " and " +
-                                       std::to_string(second) + " overflows float64; scale the data down");
-}
 
 void find_core_distances(const Context& ctx, const PlacedRows& rows, const ClusterPlaces& cluster,
                          std::vector<std::vector<double>>& rooms, std::vector<double>& cores) {

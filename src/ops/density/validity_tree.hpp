@@ -1,47 +1,14 @@
-// Rows of clusters as validity needs them, and the spanning tree of one cluster by its all-points core distances
-// (contract clause 21).
+// All-points core distances of a cluster's rows, and its spanning tree by them (contract clause 21).
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
+#include "ops/density/placed_rows.hpp"
 #include "vicinal/context.hpp"
-#include "vicinal/graph.hpp"
-#include "vicinal/table.hpp"
 
 namespace vicinal::ops {
-
-/// Rows in places, those of a cluster one after the other, and their distances.
-class PlacedRows {
- public:
-  /// `rows`: the table's row at each place.
-  PlacedRows(const Context& ctx, const TableView& table, std::vector<std::int64_t> rows, Metric metric, double p);
-
-  [[nodiscard]] std::int64_t cols() const noexcept { return cols_; }
-  [[nodiscard]] std::int64_t count() const noexcept { return static_cast<std::int64_t>(rows_.size()); }
-  /// As reported (contract clause 2). Throws `bad_data` where it overflows.
-  [[nodiscard]] double distance(std::int64_t a, std::int64_t b) const;
-
- private:
-  [[nodiscard]] double key(std::int64_t a, std::int64_t b) const;
-  [[noreturn]] void refuse_overflow(std::int64_t a, std::int64_t b) const;
-
-  std::vector<std::int64_t> rows_;
-  std::int64_t cols_;
-  Metric metric_;
-  double p_;
-  std::vector<double> values_;         // [count, cols]; of cosine brought to length one
-  std::vector<std::uint8_t> is_zero_;  // of cosine
-};
-
-/// Calls body(first, last, worker) for ranges of [begin, end) of about as much work, on all threads where it is worth
-/// it. `cols`: of what is compared for each.
-void for_ranges(const Context& ctx, std::int64_t begin, std::int64_t end, std::int64_t cols,
-                const std::function<void(std::int64_t first, std::int64_t last, int worker)>& body);
-/// How many ranges these are at most, and the first one's length.
-std::int64_t range_length(std::int64_t cols) noexcept;
 
 /// The places of one cluster, at least two.
 struct ClusterPlaces {

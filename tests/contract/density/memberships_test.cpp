@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -114,11 +115,6 @@ TEST(Memberships, SameBitsEverywhere) {
   }
   for (const int threads : {2, 3, 7})
     EXPECT_TRUE(same_bits(memberships(on(threads), index, fitted).values, own.values));
-  for (const Method method : {Method::direct, Method::fused, Method::kdtree}) {
-    Hdbscan by = fitted;
-    by.options.method = method;
-    EXPECT_TRUE(same_bits(memberships(on(2), index, by).values, own.values));
-  }
   std::vector<double> joined;
   membership_batches(on(2), index, fitted, nullptr, [&](const Memberships& batch) {
     EXPECT_EQ(batch.first * batch.clusters, std::ssize(joined));
@@ -156,6 +152,36 @@ TEST(Memberships, OfExemplarsAndOfOneClusterAndOfNone) {
   const Index alone(on(1), TableView(single.data(), 1, 2));
   const Hdbscan itself = hdbscan(on(1), alone, {.min_samples = 1, .allow_single_cluster = true});
   EXPECT_EQ(memberships(on(1), alone, itself).values, std::vector<double>{1});
+}
+
+// Exemplars of large clusters are searched for; all others are compared one by one.
+TEST(Memberships, OfClustersWithManyExemplars) {
+  std::vector<double> rows = make_rows(Family::gaussian, {60, 2, 1}, 4).table;
+  for (int i = 0; i < 300; ++i) rows.insert(rows.begin() + 2 * (i % 40), {9, 1});
+  for (int i = 0; i < 270; ++i) rows.insert(rows.begin() + 4 * (i % 40), {-2, 8});
+  for (const auto& [metric, p] :
+       {MetricAndP{Metric::euclidean}, MetricAndP{Metric::cosine}, MetricAndP{Metric::minkowski, 3}}) {
+    const Soft soft(rows, 2, 620, metric, p);
+    const Index index(on(2), soft.table());
+    const Hdbscan fitted = hdbscan(on(2), index, {.min_cluster_size = 4, .metric = metric, .p = p});
+    ASSERT_GT(fitted.clusters, 1);
+    std::int64_t most = 0;
+    for (std::size_t label = 0; label + 1 < fitted.exemplar_offsets.size(); ++label) {
+      most = std::max(most, fitted.exemplar_offsets[label + 1] - fitted.exemplar_offsets[label]);
+    }
+    EXPECT_GT(most, 256);
+    for (const Method method : methods_of(metric)) {
+      Hdbscan by = fitted;
+      by.options.method = method;
+      EXPECT_TRUE(same_bits(memberships(on(2), index, by).values, memberships(on(1), index, fitted).values));
+    }
+    for (const Context& ctx : {on(1), on(3)}) {
+      const std::string what(name_of(metric));
+      expect_near(memberships(ctx, index, fitted), soft.expected(fitted, false), soft.n, fitted.clusters, what);
+      expect_near(memberships(ctx, index, fitted, soft.all.table.view()), soft.expected(fitted, true), soft.size(),
+                  fitted.clusters, what + " new");
+    }
+  }
 }
 
 TEST(Memberships, OfAModelThatPreparesItsRows) {
@@ -197,6 +223,16 @@ TEST(Memberships, SayHowMuchMemoryTheyNeed) {
   EXPECT_EQ(count, 3000);
   refused([&] { (void)membership_bytes(on(2), table, {.min_cluster_size = 1}); }, ErrorCode::invalid_argument,
           "min_cluster_size: is 1, must be at least 2");
+}
+
+TEST(Memberships, RefuseDistancesThatOverflow) {
+  std::vector<double> rows = make_rows(Family::clusters_1e2, {60, 2, 1}, 8).table;
+  const Index index(on(1), TableView(rows.data(), 60, 2));
+  const Hdbscan fitted = hdbscan(on(1), index, {.min_cluster_size = 4});
+  ASSERT_GT(fitted.clusters, 0);
+  const std::vector<double> far = {0, 0, 1e200, 0};
+  refused([&] { (void)memberships(on(1), index, fitted, TableView(far.data(), 2, 2)); }, ErrorCode::bad_data,
+          "overflows float64");
 }
 
 TEST(Memberships, RefuseWhatIsNoClusteringOfTheTable) {

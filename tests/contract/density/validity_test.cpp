@@ -16,7 +16,7 @@
 namespace vicinal::contract {
 namespace {
 
-void expect_same(const Validity& got, const Validity& expected, const std::string& what) {
+void expect_same_validity(const Validity& got, const Validity& expected, const std::string& what) {
   EXPECT_EQ(got.sizes, expected.sizes) << what;
   EXPECT_TRUE(same_bits(got.sparseness, expected.sparseness)) << what;
   EXPECT_TRUE(same_bits(got.separations, expected.separations)) << what;
@@ -49,7 +49,8 @@ TEST_P(ValidityOfFamily, EqualsTheReference) {
     for (const std::vector<std::int64_t>& labels : all) {
       const Validity expected = reference::validity(data.keys, view.cols(), labels, options);
       for (const Context& ctx : cpu_contexts(turn)) {
-        expect_same(validity(ctx, view, labels, options), expected, what + " " + std::string(name_of(data.metric)));
+        expect_same_validity(validity(ctx, view, labels, options), expected,
+                             what + " " + std::string(name_of(data.metric)));
         if (::testing::Test::HasFailure()) return;
       }
     }
@@ -65,7 +66,7 @@ TEST(Validity, SameBitsOnEveryNumberOfThreads) {
   const std::vector<std::int64_t> labels = hdbscan(on(2), table, {.min_cluster_size = 20}).labels;
   const Validity expected = validity(on(1), table, labels);
   EXPECT_TRUE(expected.index.has_value());
-  for (const int threads : {2, 3, 7}) expect_same(validity(on(threads), table, labels), expected, "threads");
+  for (const int threads : {2, 3, 7}) expect_same_validity(validity(on(threads), table, labels), expected, "threads");
 }
 
 // 0, 1, 2 and 10, 11, 12: each row has the core distance 1 / mean(1 / distance).
