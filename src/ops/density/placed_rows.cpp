@@ -83,9 +83,9 @@ double PlacedRows::reported(double key) const {
 double PlacedRows::distance(std::int64_t a, std::int64_t b) const {
   const double found = key(at(a), at(b));
   if (!(found < kInfinity)) {
-    const auto [first, second] = std::minmax(row_at(a), row_at(b));
-    throw Error(ErrorCode::bad_data, "table: the distance of rows " + std::to_string(first) + " and " +
-                                         std::to_string(second) + " overflows float64; scale the data down");
+    throw Error(ErrorCode::bad_data, "table: the distance of rows " + std::to_string(std::min(row_at(a), row_at(b))) +
+                                         " and " + std::to_string(std::max(row_at(a), row_at(b))) +
+                                         " overflows float64; scale the data down");
   }
   return reported(found);
 }

@@ -309,11 +309,11 @@ def rated(rows, labels):
     return np.array(validity), (np.bincount(labels[labels >= 0]) * validity).sum() / len(rows)
 
 
-@pytest.mark.parametrize("command", ["dbscan --eps 1.5", "hdbscan --min-cluster-size 10", "optics --min-samples 10"])
-def test_validity(ok, ok_json, tmp_path, command):
+@pytest.mark.parametrize("call", ["dbscan --eps 1.5", "hdbscan --min-cluster-size 10", "optics --min-samples 10"])
+def test_validity(ok, ok_json, tmp_path, call):
     rows = data_sets()["blobs"]
     np.save(tmp_path / "rows.npy", rows)
-    name, *words = command.split()
+    name, *words = call.split()
     told = ok_json(name, "rows.npy", *words, "-o", "o.npy", "--validity")
     clusters, index = rated(rows, np.load(tmp_path / "o.npy"))
     assert told["clusters"] > 1 and not np.abs(told["validity"]["clusters"] - clusters).max() > 1e-9

@@ -175,11 +175,13 @@ TEST(Memberships, OfClustersWithManyExemplars) {
       by.options.method = method;
       EXPECT_TRUE(same_bits(memberships(on(2), index, by).values, memberships(on(1), index, fitted).values));
     }
+    const std::vector<double> own = soft.expected(fitted, false);
+    const std::vector<double> as_new = soft.expected(fitted, true);
     for (const Context& ctx : {on(1), on(3)}) {
       const std::string what(name_of(metric));
-      expect_near(memberships(ctx, index, fitted), soft.expected(fitted, false), soft.n, fitted.clusters, what);
-      expect_near(memberships(ctx, index, fitted, soft.all.table.view()), soft.expected(fitted, true), soft.size(),
-                  fitted.clusters, what + " new");
+      expect_near(memberships(ctx, index, fitted), own, soft.n, fitted.clusters, what);
+      expect_near(memberships(ctx, index, fitted, soft.all.table.view()), as_new, soft.size(), fitted.clusters,
+                  what + " new");
     }
   }
 }

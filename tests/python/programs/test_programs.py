@@ -73,26 +73,31 @@ def deaths_of(tree):
 
 
 @pytest.fixture(scope="module")
-def soft(rows):
-    """The same clusters of both, and for each of ours the number that hdbscan gives it."""
+def soft():
+    """Rows in groups close together, and between them; the same clusters of both, and for each of ours the number that
+    hdbscan gives it. With min_samples=1 no two edges of the tree have the same length."""
     import hdbscan
 
-    own = hdbscan.HDBSCAN(min_cluster_size=8, min_samples=5, prediction_data=True, approx_min_span_tree=False,
+    draw = np.random.default_rng(3)
+    group = np.arange(480) % 8
+    rows = draw.normal(size=(480, 3)) * (0.3 + 0.1 * group)[:, None] + draw.normal(size=(8, 3))[group] * 3
+    rows = np.concatenate([rows, draw.uniform(-6, 6, (120, 3))])
+    own = hdbscan.HDBSCAN(min_cluster_size=8, min_samples=1, prediction_data=True, approx_min_span_tree=False,
                           cluster_selection_method="leaf").fit(rows)  # fmt: skip
     index = vc.Index(rows)
-    found = vc.hdbscan(index, min_cluster_size=8, min_samples=5, count_self=False, selection="leaf", memberships=True)
+    found = vc.hdbscan(index, min_cluster_size=8, min_samples=1, count_self=False, selection="leaf", memberships=True)
     assert found.clusters > 5 and ((found.labels < 0) == (own.labels_ < 0)).all()
     columns = [own.labels_[found.labels == cluster] for cluster in range(found.clusters)]
     assert all((column == column[0]).all() for column in columns)
     # hdbscan predicts with core distances that count a row itself, which those of its tree do not.
     own.prediction_data_.core_distances = found.core_distances
-    return own, vc.HdbscanModel(index, found), found, [column[0] for column in columns]
+    return rows, own, vc.HdbscanModel(index, found), found, [column[0] for column in columns]
 
 
-def test_hdbscan_memberships(rows, soft):
+def test_hdbscan_memberships(soft):
     import hdbscan
 
-    own, _, found, columns = soft
+    _, own, _, found, columns = soft
     theirs = hdbscan.all_points_membership_vectors(own)[:, columns]
     ours = found.memberships
     labelled = found.labels >= 0
@@ -106,17 +111,17 @@ def test_hdbscan_memberships(rows, soft):
     assert not (totals[0] - totals[1])[~labelled].max() > 1e-12
 
 
-def test_hdbscan_memberships_of_new_rows(rows, soft):
+def test_hdbscan_memberships_of_new_rows(soft):
     import hdbscan
 
-    own, model, found, columns = soft
+    rows, own, model, found, columns = soft
     draw = np.random.default_rng(5)
-    queries = rows[draw.integers(0, ROWS, 300)] + draw.normal(size=(300, COLS)) * 0.4
+    queries = rows[draw.integers(0, 600, 300)] + draw.normal(size=(300, 3)) * 0.3
     theirs = hdbscan.membership_vector(own, queries)[:, columns]
     ours = model.memberships(queries)
     placed, tree = model.predict(queries), found.tree
     distances = np.sqrt(((queries[:, None] - rows[None]) ** 2).sum(-1))
-    reach = np.maximum(np.maximum(np.sort(distances)[:, 5], found.core_distances[placed.rows]),
+    reach = np.maximum(np.maximum(np.sort(distances)[:, 1], found.core_distances[placed.rows]),
                        distances[np.arange(300), placed.rows])  # fmt: skip
     cluster = tree.row_clusters[placed.rows]
     # hdbscan leaves a row in the last cluster of the row that it reaches, also where it reaches that before its birth.
@@ -125,8 +130,10 @@ def test_hdbscan_memberships_of_new_rows(rows, soft):
     deaths = deaths_of(tree)[cluster]
     # It rounds lambda to float32, by 2^-24 of it: a score s = d / (d - lambda) changes by s^2 2^-24. A weight has twice
     # the exponent of a difference of two, a share two of them.
-    score = deaths / np.maximum(deaths - own_lambda, 1e-300)
-    compared = stays & (score < 20)
+    score = deaths / np.maximum(deaths - own_lambda, 1e-9 * deaths)
+    # It looks at two neighbors.
+    is_near = distances[np.arange(300), placed.rows] <= np.sort(distances)[:, 1]
+    compared = stays & is_near & (score < 20)
     assert compared.sum() > 60
     tolerance = 8 * score**2 * 2.0**-24 + 1e-12
     totals = ours.sum(axis=1), theirs.sum(axis=1)
