@@ -7,9 +7,19 @@
 
 #include "base/output_files.hpp"
 #include "kmeans/agreement.hpp"
+#include "vicinal/validity.hpp"
 
 namespace vicinal::cli {
 namespace {
+
+Json validity_json(const Validity& found) {
+  return {{"index", found.index ? Json(*found.index) : Json(nullptr)}, {"clusters", found.clusters}};
+}
+
+std::string validity_text(const Validity& found) {
+  if (!found.index) return "validity  none, as fewer than two clusters have two rows\n";
+  return fmt::format("validity  {:.4f}\n", *found.index);
+}
 
 Json path_or_null(const std::string& path) {
   return path.empty() ? Json(nullptr) : Json(path);
@@ -26,6 +36,7 @@ std::optional<PlannedRows> read_planned(const DensityCommand& command, const Run
   const auto whole = [&](const Context& left, const TableView& rows) {
     Plan all = plan.plan(left, rows);
     all.memory += command.bytes_after(rows);
+    if (command.rates_validity) all.memory += validity_bytes(left, rows);
     return all;
   };
   const Context rest = inputs.fit(plan.job, [&](const Context& left) { return whole(left, shape).memory; });
@@ -43,6 +54,11 @@ void deliver(const DensityCommand& command, const Runtime& runtime, const Densit
   const std::vector<std::int64_t>& labels = *outcome.labels;
   const std::vector<std::int64_t>& sizes = *outcome.sizes;
   const auto scores = command.agreement_of(ctx, rows, labels, std::ssize(sizes));
+  std::optional<Validity> rating;
+  if (command.rates_validity) {
+    rating =
+        validity(ctx, rows.table.view, labels, {.metric = metric_from(command.search.metric), .p = command.search.p});
+  }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   report::DensityReport& page = outcome.page;
   page.file = command.table;
@@ -70,6 +86,7 @@ void deliver(const DensityCommand& command, const Runtime& runtime, const Densit
                  {"dropped_rows", rows.dropped()},
                  {"metric", command.search.metric},
                  {"scores", scores ? cli::to_json(*scores) : Json(nullptr)},
+                 {"validity", rating ? validity_json(*rating) : Json(nullptr)},
                  {"output", path_or_null(command.output)},
                  {"report", path_or_null(command.report)}};
     json.update(outcome.told);
@@ -82,6 +99,7 @@ void deliver(const DensityCommand& command, const Runtime& runtime, const Densit
     print_text(clusters_text(sizes, outcome.noise, page.tree != nullptr ? "persistence" : "", persistences));
   }
   if (scores) print_text(agreement_text(*scores));
+  if (rating) print_text(validity_text(*rating));
   tell(runtime, command.common,
        fmt::format("{} rows in {} clusters, {}{} noise, {} ({})", format_count(std::ssize(labels)), sizes.size(),
                    outcome.counts.empty() ? "" : outcome.counts + ", ", format_count(outcome.noise),

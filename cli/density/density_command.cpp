@@ -21,6 +21,8 @@ void DensityCommand::add_to(const Parser& app, bool labelled) {
     app.add_option("--labels", labels_file, "Separate file with the known labels: .npy, idx or text")
         .type_name("FILE")
         .group(group);
+    app.add_flag("--validity", rates_validity, "Rate the clusters by density (DBCV), from all pairs of rows")
+        .group("Clustering");
     app.add_option("--report", report, "HTML report with the clusters").type_name("FILE");
   }
   add_metric_options(app, search);

@@ -37,10 +37,11 @@ struct DensityCommand {
   std::string labels_file;
   std::string output;
   std::string report;
+  bool rates_validity = false;
 
   [[nodiscard]] const std::string& train() const { return table; }
   [[nodiscard]] const std::string& test() const { return no_file; }
-  /// Options that all have, after their own. `labelled`: those of known labels, and the report.
+  /// Options that all have, after their own. `labelled`: those of known labels, the validity and the report.
   void add_to(const Parser& app, bool labelled);
   /// Refuses what contradicts itself, before work begins.
   void check() const;

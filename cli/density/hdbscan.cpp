@@ -17,6 +17,7 @@
 #include "base/output_files.hpp"
 #include "commands.hpp"
 #include "density/delivery.hpp"
+#include "density/membership_output.hpp"
 #include "density/scan.hpp"
 #include "vicinal/hdbscan_model.hpp"
 
@@ -24,10 +25,25 @@ namespace vicinal::cli {
 namespace {
 
 /// What a model has settled, beside how missing values were treated.
-constexpr std::array<std::string_view, 18> kSettled = {
-    "--min-cluster-size",     "--min-samples", "--exclude-self", "--selection", "--epsilon",    "--max-cluster-size",
-    "--allow-single-cluster", "--alpha",       "--metric",       "--p",         "--method",     "--scale",
-    "--categories",           "--text",        "--labels",       "--report",    "--save-model", "--scan"};
+constexpr std::array<std::string_view, 19> kSettled = {"--min-cluster-size",
+                                                       "--min-samples",
+                                                       "--exclude-self",
+                                                       "--selection",
+                                                       "--epsilon",
+                                                       "--max-cluster-size",
+                                                       "--allow-single-cluster",
+                                                       "--alpha",
+                                                       "--metric",
+                                                       "--p",
+                                                       "--method",
+                                                       "--scale",
+                                                       "--categories",
+                                                       "--text",
+                                                       "--labels",
+                                                       "--report",
+                                                       "--save-model",
+                                                       "--scan",
+                                                       "--validity"};
 
 struct HdbscanCommand : DensityCommand {
   HdbscanOptions asked;
@@ -35,6 +51,7 @@ struct HdbscanCommand : DensityCommand {
   std::string model;
   std::string save_model;
   std::string scan;
+  std::string memberships;
   bool excludes_itself = false;
   std::vector<Option> of_fitting;  ///< options that a model has settled
 
@@ -53,9 +70,15 @@ struct HdbscanCommand : DensityCommand {
 
 void HdbscanCommand::check_model() const {
   check_output("--save-model", save_model);
-  if (!scan.empty() && (!output.empty() || !report.empty() || !save_model.empty())) {
-    throw Error(ErrorCode::invalid_argument,
-                "--scan: prints a table, and cannot be combined with -o, --report or --save-model");
+  check_output("--memberships", memberships, {".npy", ".csv"});
+  if (memberships.ends_with(".npy")) {
+    prepared.missing.refuse_drop("--memberships: a .npy has no place for the numbers of rows, as .csv has");
+  }
+  if (!scan.empty() &&
+      (!output.empty() || !report.empty() || !save_model.empty() || !memberships.empty() || rates_validity)) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        "--scan: prints a table, and cannot be combined with -o, --memberships, --report, --save-model or --validity");
   }
   if (model.empty()) return;
   for (const Option& option : of_fitting) {
@@ -93,6 +116,7 @@ void HdbscanCommand::place(const Runtime& runtime) const {
   OutputFiles together;
   write_clusters(ctx, output, rows, found.labels,
                  {{.name = "probability", .array = "probabilities", .numbers = found.probabilities}});
+  if (!memberships.empty()) write_memberships(ctx, memberships, rows, loaded.index, loaded.fitted, true);
   together.commit();
   runtime.progress->clear();
   if (common.json) {
@@ -103,6 +127,7 @@ void HdbscanCommand::place(const Runtime& runtime) const {
                          {"noise", noise},
                          {"model", model},
                          {"output", output.empty() ? Json(nullptr) : Json(output)},
+                         {"memberships", memberships.empty() ? Json(nullptr) : Json(memberships)},
                          {"seconds", seconds}});
   }
   if (output.empty()) print_text(clusters_text(sizes, noise, "", {}));
@@ -179,7 +204,9 @@ void HdbscanCommand::run() const {
   const KnownColumns columns = save_model.empty() ? KnownColumns{} : known_columns(runtime.ctx);
   const auto planned =
       read_planned(*this, runtime, {"hdbscan", [&](const Context& left, const TableView& rows) {
-                                      return plan_hdbscan(left, rows, scan.empty() ? options() : scan_options());
+                                      Plan plan = plan_hdbscan(left, rows, scan.empty() ? options() : scan_options());
+                                      if (!memberships.empty()) plan.memory += membership_bytes(left, rows, options());
+                                      return plan;
                                     }});
   if (!planned) return;
   const DensityRows& rows = planned->rows;
@@ -206,12 +233,16 @@ void HdbscanCommand::run() const {
                   {"min_samples", asked.min_samples > 0 ? asked.min_samples : asked.min_cluster_size},
                   {"selection", selection},
                   {"model", save_model.empty() ? Json(nullptr) : Json(save_model)},
+                  {"memberships", memberships.empty() ? Json(nullptr) : Json(memberships)},
                   {"tree_seconds", found.tree_seconds},
                   {"cluster_seconds", found.cluster_seconds},
                   {"stats", cli::to_json(found.stats)}};
-  if (!save_model.empty()) {
-    outcome.save = [&] { HdbscanModel{index, found, columns.notes(), rows.preparation}.save(runtime.ctx, save_model); };
-  }
+  outcome.save = [&] {
+    if (!save_model.empty()) {
+      HdbscanModel{index, found, columns.notes(), rows.preparation}.save(runtime.ctx, save_model);
+    }
+    if (!memberships.empty()) write_memberships(planned->rest, memberships, rows, index, found, false);
+  };
   deliver(*this, runtime, rows, std::move(outcome), start);
 }
 
@@ -269,6 +300,10 @@ Command add_hdbscan(const Parser& root) {
       .type_name("FILE");
   app.add_option("--save-model", command->save_model, "Write a model file for later use with --model")
       .type_name("FILE");
+  app.add_option(
+         "--memberships", command->memberships,
+         "Output file for the membership of each row in each cluster, from 0 to 1: .npy [rows, clusters] or .csv")
+      .type_name("FILE");
   app.add_option("-o,--output", command->output,
                  "Output file: .csv (row,label,probability,outlier_score; label -1 is noise), .npz (labels, "
                  "probabilities, outlier_scores) or .npy (labels)")
@@ -279,7 +314,7 @@ Command add_hdbscan(const Parser& root) {
     const bool is_settled = std::find(kSettled.begin(), kSettled.end(), name) != kSettled.end();
     if (is_settled || is_missing_option(name)) command->of_fitting.push_back(option);
   }
-  app.add_examples({"vicinal hdbscan train.csv --drop class --min-cluster-size 10 -o labels.csv",
+  app.add_examples({"vicinal hdbscan train.csv --drop class --min-cluster-size 10 -o labels.csv --memberships soft.npy",
                     "vicinal hdbscan train.npy --scan 5..20",
                     "vicinal hdbscan train.npy --save-model model.vhd && vicinal hdbscan test.npy --model model.vhd",
                     "vicinal hdbscan train.csv --label class --scale standard --report report.html --json"});

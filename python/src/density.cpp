@@ -1,5 +1,6 @@
 // minimum_spanning_tree, dbscan, optics, and the clusters that are read from its order.
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "answer.hpp"
@@ -154,9 +155,32 @@ nb::object optics_dbscan_call(nb::handle order, nb::handle eps, nb::dict keyword
                         [&](const Context& ctx, const Optics& held) { return optics_dbscan(ctx, held, distance); });
 }
 
+nb::object validity_call(nb::handle table, nb::handle labels, nb::dict keywords) {
+  Call call("validity", std::move(keywords));
+  const auto options = call.options(validity_fields());
+  call.refuse_others();
+  const auto of_rows = call.integers("labels", labels);
+  const std::shared_ptr<const Validity> found =
+      found_in<Validity>(call, table, [&](const Context& ctx, const auto& rows) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(rows)>, Index>) {
+          return validity(ctx, rows.table(), of_rows, options);
+        } else {
+          return validity(ctx, rows, of_rows, options);
+        }
+      });
+  return Answer(call, found)
+      .value("index", found->index ? nb::cast(*found->index) : nb::object(nb::none()))
+      .array("clusters", found->clusters)
+      .array("sizes", found->sizes)
+      .array("sparseness", found->sparseness)
+      .array("separations", found->separations)
+      .done();
+}
+
 }  // namespace
 
 void bind_density(nb::module_& module) {
+  module.def("validity", &validity_call, any("table"), any("labels"), nb::arg("keywords"));
   module.def("spanning_tree", &spanning_tree_call, any("table"), nb::arg("keywords"));
   module.def("spanning_tree_of", &spanning_tree_of, any("a"), any("b"), any("lengths"), any("core_distances"),
              nb::arg("keywords"));

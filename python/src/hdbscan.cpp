@@ -1,5 +1,6 @@
 // hdbscan, and models of an index and its clusters.
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "answer.hpp"
@@ -111,6 +112,43 @@ nb::object hdbscan_predict(nb::handle model, nb::handle queries, nb::dict keywor
       .done();
 }
 
+nb::object memberships_array(Memberships&& found) {
+  const std::int64_t rows = found.rows;
+  const std::int64_t clusters = found.clusters;
+  return array_of(std::move(found.values), {rows, clusters});
+}
+
+/// Of the rows that were clustered, of which there is a table or an index.
+nb::object hdbscan_memberships(nb::handle table, nb::handle fitted, nb::dict keywords) {
+  Call call("hdbscan", std::move(keywords));
+  call.refuse_others();
+  const auto clusters = call.expect<Hdbscan>("fitted", fitted, "a result of hdbscan");
+  const auto found = found_in<Memberships>(call, table, [&](const Context& ctx, const auto& rows) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(rows)>, Index>) {
+      return memberships(ctx, rows, *clusters);
+    } else {
+      return memberships(ctx, Index(ctx, rows), *clusters);
+    }
+  });
+  return memberships_array(std::move(*found));
+}
+
+/// Of the model's rows, where there are no queries.
+nb::object hdbscan_model_memberships(nb::handle model, nb::handle queries, nb::dict keywords) {
+  Call call("memberships", std::move(keywords));
+  call.refuse_others();
+  const auto held = call.expect<Held<HdbscanModel>>("model", model, "an HdbscanModel");
+  const HdbscanModel& own = held->model;
+  Memberships found;
+  if (queries.is_none()) {
+    call.run([&](const Context& ctx) { found = memberships(ctx, own.index, own.fitted); });
+    return memberships_array(std::move(found));
+  }
+  const ModelRows rows(call, own.preparation, "queries", queries);
+  call.run([&](const Context& ctx) { rows.visit([&](const auto& given) { found = memberships(ctx, own, given); }); });
+  return memberships_array(std::move(found));
+}
+
 }  // namespace
 
 nb::object hdbscan_model_answer(const Call& call, const std::shared_ptr<const Held<HdbscanModel>>& held) {
@@ -127,6 +165,9 @@ void bind_hdbscan(nb::module_& module) {
   module.def("hdbscan_state", &hdbscan_state, any("model"));
   module.def("hdbscan_of", &hdbscan_of, nb::arg("state"));
   module.def("hdbscan_model", &hdbscan_model_call, any("index"), any("fitted"), nb::arg("keywords"));
+  module.def("hdbscan_memberships", &hdbscan_memberships, any("table"), any("fitted"), nb::arg("keywords"));
+  module.def("hdbscan_model_memberships", &hdbscan_model_memberships, any("model"), nb::arg("queries").none(),
+             nb::arg("keywords"));
   module.def("hdbscan_predict", &hdbscan_predict, any("model"), any("queries"), nb::arg("keywords"));
 }
 

@@ -200,6 +200,12 @@ const Fields<OpticsXiOptions>& optics_xi_fields() {
   return fields;
 }
 
+const Fields<ValidityOptions>& validity_fields() {
+  using Options = ValidityOptions;
+  static const Fields<Options> fields = {field<&Options::metric>("metric"), field<&Options::p>("p")};
+  return fields;
+}
+
 const Fields<LleOptions>& lle_fields() {
   using Options = LleOptions;
   static const Fields<Options> fields = {
@@ -333,6 +339,7 @@ nb::dict defaults() {
   all["DbscanOptions"] = defaults_of(dbscan_fields());
   all["OpticsOptions"] = defaults_of(optics_fields());
   all["OpticsXiOptions"] = defaults_of(optics_xi_fields());
+  all["ValidityOptions"] = defaults_of(validity_fields());
   all["LleOptions"] = defaults_of(lle_fields());
   all["CoclusterOptions"] = defaults_of(cocluster_fields());
   all["SpectralOptions"] = defaults_of(spectral_fields());

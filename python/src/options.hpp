@@ -36,6 +36,7 @@ const Fields<HdbscanOptions>& hdbscan_fields();
 const Fields<DbscanOptions>& dbscan_fields();
 const Fields<OpticsOptions>& optics_fields();
 const Fields<OpticsXiOptions>& optics_xi_fields();
+const Fields<ValidityOptions>& validity_fields();
 const Fields<LleOptions>& lle_fields();
 const Fields<LlePiece>& lle_piece_fields();
 const Fields<CoclusterOptions>& cocluster_fields();

@@ -15,12 +15,14 @@ from vicinal._density import (
     Optics,
     OpticsClusters,
     SpanningTree,
+    Validity,
     dbscan,
     hdbscan,
     minimum_spanning_tree,
     optics,
     optics_dbscan,
     optics_xi,
+    validity,
 )
 from vicinal._embedding import Lle, LleModel, lle, transform
 from vicinal._errors import (
@@ -116,6 +118,7 @@ __all__ = [
     "SpanningTree",
     "SpectralCocluster",
     "Table",
+    "Validity",
     "Vote",
     "__version__",
     "average",
@@ -152,6 +155,7 @@ __all__ = [
     "unload_ipython_extension",
     "unpatch_sklearn",
     "use_plugin",
+    "validity",
     "vote",
     "with_self",
     "write",

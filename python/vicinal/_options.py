@@ -34,6 +34,7 @@ __all__ = [
     "RegressionOptions",
     "SpanningTreeOptions",
     "SpectralOptions",
+    "ValidityOptions",
     "VoteOptions",
     "WriteOptions",
 ]
@@ -205,6 +206,11 @@ class DbscanOptions(_Search, total=False):
 class OpticsOptions(_Search, total=False):
     min_samples: int  #: a row's core distance is that to its `min_samples`-th nearest row, itself included; at least 2
     max_eps: float  #: rows are neighbors up to this distance; infinity: all are
+
+
+class ValidityOptions(Common, total=False):
+    metric: Metric
+    p: float  #: exponent of "minkowski", at least 1
 
 
 class OpticsXiOptions(Common, total=False):

@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kNpyHeaderLimit = 12 + 65536;
 RawArray parse_npy(const Bytes& bytes, const std::string& where, bool bfloat16 = false);
 
 /// The header of an array that follows it, padded so that the elements begin at a multiple of 64.
-std::string make_npy_header(const ArrayView& array);
+VICINAL_API std::string make_npy_header(const ArrayView& array);
 
 /// Bytes of the elements of an array to write; throws `invalid_argument` for an unknown dtype or an impossible shape.
 std::uint64_t bytes_of(const ArrayView& array);

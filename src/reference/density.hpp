@@ -14,6 +14,7 @@
 #include "vicinal/hdbscan_model.hpp"
 #include "vicinal/optics.hpp"
 #include "vicinal/spanning_tree.hpp"
+#include "vicinal/validity.hpp"
 
 namespace vicinal::reference {
 
@@ -37,6 +38,15 @@ Hdbscan hdbscan(const SpanningTree& tree, const HdbscanOptions& options);
 /// of the options, all finite; `distances`: what is reported for them. Core distances and condensed tree are those of
 /// `fitted`.
 HdbscanPrediction predict(const Hdbscan& fitted, std::span<const double> keys, std::span<const double> distances);
+
+/// The values that `vicinal::memberships` must return within 2^-47, relative. `keys` and `distances` as for `predict`,
+/// of the rows that were clustered (`is_new` is false) or of others. Labels and exemplars are those of `fitted`.
+std::vector<double> memberships(const Hdbscan& fitted, std::span<const double> keys, std::span<const double> distances,
+                                bool is_new);
+
+/// What `vicinal::validity` must return. `keys`: of the table's pairs, all finite; `cols`: of the table.
+Validity validity(std::span<const double> keys, std::int64_t cols, std::span<const std::int64_t> labels,
+                  const ValidityOptions& options);
 
 /// What `vicinal::optics` must return but for plan, statistics and times. `keys` as above.
 Optics optics(std::span<const double> keys, const OpticsOptions& options);

@@ -1,5 +1,6 @@
 """Spanning trees, HDBSCAN, DBSCAN and OPTICS: answers are the command's, bit for bit; results and their pickles."""
 
+import json
 import pickle
 
 import numpy as np
@@ -228,6 +229,50 @@ def test_predict(files, run, rows, queries):
     same(own.predict(rows).labels, own.fitted.labels)
     with pytest.raises(vc.InvalidArgument, match="fitted: clusters of 300 rows, but the index has 40"):
         vc.HdbscanModel(vc.Index(queries), own.fitted)
+
+
+def test_memberships(files, run, rows, queries):
+    """Those of the command, of the model's rows and of others; a pickle keeps them."""
+    run("hdbscan", "table.npy", "--min-cluster-size", 8, "-q", "--save-model", "model.vhd", "--memberships", "soft.npy")
+    told = np.load(files / "soft.npy")
+    index = vc.Index(rows)
+    for table in (rows, index):
+        found = vc.hdbscan(table, min_cluster_size=8, memberships=True, threads=2)
+        same(found.memberships, told)
+    assert vc.hdbscan(rows, min_cluster_size=8).memberships is None and told.shape == (300, found.clusters)
+    again = pickle.loads(pickle.dumps(found))
+    same(again.memberships, told)
+    for result in (found, again):
+        with pytest.raises(ValueError, match="read-only"):
+            result.memberships[0] = 1
+    np.save(files / "queries.npy", queries)
+    run("hdbscan", "queries.npy", "--model", "model.vhd", "-q", "--memberships", "new.npy")
+    for model in (vc.HdbscanModel(index, found), vc.HdbscanModel.load(files / "model.vhd")):
+        same(model.memberships(), told)
+        same(model.memberships(queries), np.load(files / "new.npy"))
+    with pytest.raises(vc.InvalidArgument, match="memberships: need the rows"):
+        vc.hdbscan(vc.minimum_spanning_tree(rows), memberships=True)
+    with pytest.raises(vc.InvalidArgument, match="queries: 4 columns"):
+        model.memberships(queries[:, :4])
+
+
+def test_validity(files, run, rows):
+    """That of the command; of labels of any method, and of an index."""
+    told = json.loads(run("hdbscan", "table.npy", "--min-cluster-size", 8, "--validity", "--json"))["validity"]
+    labels = vc.hdbscan(rows, min_cluster_size=8).labels
+    for table in (rows, vc.Index(rows)):
+        found = vc.validity(table, labels)
+        assert found.index == told["index"] and found.clusters.tolist() == told["clusters"]
+    assert found.sizes.tolist() == np.bincount(labels[labels >= 0]).tolist()
+    larger = np.maximum(found.separations, found.sparseness)
+    same(found.clusters, (found.separations - found.sparseness) / larger)
+    again = pickle.loads(pickle.dumps(found))
+    assert again.index == found.index
+    same(again.clusters, found.clusters)
+    assert vc.validity(rows, [0] * 300).index is None and vc.validity(rows, [-1] * 300).clusters.shape == (0,)
+    assert vc.validity(rows, labels, metric="manhattan").index != found.index
+    with pytest.raises(vc.InvalidArgument, match="labels: there are 2 of them, but the table has 300 rows"):
+        vc.validity(rows, [0, 1])
 
 
 def test_html(rows):

@@ -281,7 +281,7 @@ OUTPUTS = {
     "regress t.csv t.csv --target a": {"-o": "o.npy", "--save-model": "m", "--report": "r.html"},
     "kmeans t.csv -c 2": {"-o": "o.csv", "--save-model": "m", "--report": "r.html"},
     "dbscan t.csv --drop y": {"-o": "o.csv", "--report": "r.html"},
-    "hdbscan t.csv --drop y": {"-o": "o.npz", "--report": "r.html"},
+    "hdbscan t.csv --drop y": {"-o": "o.npz", "--memberships": "s.npy", "--report": "r.html"},
     "optics t.csv --drop y --min-samples 2": {"-o": "o.csv", "--report": "r.html"},
     "lof t.csv -k 3": {"-o": "o.csv", "--save-model": "m", "--report": "r.html"},
     "lle t.csv -k 5": {"-o": "o.csv", "--save-model": "m", "--report": "r.html"},

@@ -104,6 +104,8 @@ COMMANDS = {
     "info, a page": "info table.npy --report out.html",
     "dbscan": "dbscan table.npy --eps 0.1 --labels labels.npy -o out.csv",
     "hdbscan": "hdbscan table.npy -o out.csv",
+    "hdbscan, soft": "hdbscan table.npy -o out.npz --memberships soft.npy",
+    "dbscan, rated": "dbscan table.npy --eps 0.1 --validity",
     "optics": "optics table.npy -o out.csv",
     "optics, all pairs": "optics table.npy --method direct --max-eps 0.2 --clusters dbscan --eps 0.1 -o out.npz",
     "knn, within a radius": "knn table.npy queries.npy -k 20 --max-radius 0.1 -o out.npz",

@@ -210,6 +210,11 @@ BAD = {
     "hdbscan rows.npy --scan 2..3 -o o.npz": "--scan: prints a table",
     "hdbscan rows.npy --scan 2..3 --min-cluster-size 3": "--min-cluster-size excludes --scan",
     "hdbscan rows.npy --scan 2..1000000000": "--scan: sizes up to 1000000000, but the table has",
+    "hdbscan rows.npy --scan 2..3 --memberships m.npy": "--scan: prints a table",
+    "hdbscan rows.npy --memberships m.npz": "--memberships",
+    "hdbscan rows.npy --scan 2..3 --validity": "--scan: prints a table",
+    "hdbscan rows.npy --model rows.npy --validity": "--validity: cannot be combined with --model",
+    "hdbscan rows.npy --memberships m.npy --missing drop": "--memberships: a .npy has no place",
     "hdbscan rows.npy --model rows.npy": "rows.npy",
     "hdbscan rows.npy --model rows.npy --min-cluster-size 3": "--min-cluster-size: cannot be combined with --model",
     "hdbscan rows.npy --model rows.npy --scale standard": "--scale: cannot be combined with --model",
@@ -251,6 +256,78 @@ def test_models(ok, ok_json, tmp_path):
     assert info["model"]["kind"] == "hdbscan" and info["model"]["clusters"] == told["clusters"]
     ok("hdbscan", "all.csv", "--model", "m.vhd", "-o", "p.npy")
     assert np.load(tmp_path / "p.npy").tolist() == [int(line["label"]) for line in found]
+
+
+def test_memberships(ok, ok_json, tmp_path):
+    rows = data_sets()["blobs"]
+    np.save(tmp_path / "rows.npy", rows)
+    told = ok_json("hdbscan", "rows.npy", "--min-cluster-size", 8, "--save-model", "m.vhd", "-o", "o.npz",
+                   "--memberships", "soft.npy")  # fmt: skip
+    soft, labels = np.load(tmp_path / "soft.npy"), np.load(tmp_path / "o.npz")["labels"]
+    assert told["memberships"] == "soft.npy" and set(told["files"]) == {"m.vhd", "o.npz", "soft.npy"}
+    assert soft.shape == (360, told["clusters"]) and told["clusters"] > 1
+    assert (soft >= 0).all() and (soft.sum(axis=1) < 1 + 1e-12).all()
+    firm = np.load(tmp_path / "o.npz")["probabilities"] == 1
+    assert (soft.argmax(axis=1) == labels)[firm].all() and not np.abs(soft.sum(axis=1)[firm] - 1).max() > 1e-12
+    ok("hdbscan", "rows.npy", "--min-cluster-size", 8, "--memberships", "soft.csv", "-q")
+    lines = read_csv(tmp_path / "soft.csv")
+    assert list(lines[0]) == ["row", *(f"cluster_{cluster}" for cluster in range(told["clusters"]))]
+    assert [[float(value) for value in list(line.values())[1:]] for line in lines] == soft.tolist()
+    placed = ok_json("hdbscan", "rows.npy", "--model", "m.vhd", "--memberships", "new.npy", "-o", "p.npy")
+    assert placed["memberships"] == "new.npy" and np.load(tmp_path / "new.npy").shape == soft.shape
+    plain = ok_json("hdbscan", "rows.npy", "--min-cluster-size", 8, "--explain")["plan"]["memory_bytes"]
+    planned = ok_json("hdbscan", "rows.npy", "--min-cluster-size", 8, "--memberships", "x.npy", "--explain")
+    assert planned["plan"]["memory_bytes"] > plain and not (tmp_path / "x.npy").exists()
+    assert ok_json("hdbscan", "rows.npy", "--min-cluster-size", 200, "--memberships", "none.npy")["clusters"] == 0
+    assert np.load(tmp_path / "none.npy").shape == (360, 0)
+
+
+def rated(rows, labels):
+    """DBCV by all pairs, from the paper: of equal weights the shorter distance is first."""
+    distances = np.sqrt(((rows[:, None] - rows[None]) ** 2).sum(-1))
+    core, inner, sparseness = np.zeros(len(rows)), {}, {}
+    for cluster in range(labels.max() + 1):
+        members = np.flatnonzero(labels == cluster)
+        inverse = 1 / distances[np.ix_(members, members)][~np.eye(len(members), dtype=bool)].reshape(len(members), -1)
+        core[members] = (inverse ** rows.shape[1]).mean(axis=1) ** (-1 / rows.shape[1])
+        pairs = [(max(core[a], core[b], distances[a, b]), distances[a, b], a, b)
+                 for a in members for b in members if a < b]  # fmt: skip
+        part, tree = {row: row for row in members}, []
+        for pair in sorted(pairs):
+            ends = part[pair[2]], part[pair[3]]
+            if ends[0] != ends[1]:
+                tree.append(pair)
+                part = {row: ends[0] if of == ends[1] else of for row, of in part.items()}
+        degrees = np.bincount([end for pair in tree for end in pair[2:]], minlength=len(rows))
+        inner[cluster] = np.flatnonzero(degrees > 1)
+        sparseness[cluster] = max(pair[0] for pair in tree if min(degrees[pair[2]], degrees[pair[3]]) > 1)
+    reach = np.maximum(distances, np.maximum(core[:, None], core[None]))
+    validity = []
+    for cluster, of in inner.items():
+        apart = min(reach[np.ix_(of, others)].min() for other, others in inner.items() if other != cluster)
+        validity.append((apart - sparseness[cluster]) / max(apart, sparseness[cluster]))
+    return np.array(validity), (np.bincount(labels[labels >= 0]) * validity).sum() / len(rows)
+
+
+@pytest.mark.parametrize("call", ["dbscan --eps 1.5", "hdbscan --min-cluster-size 10", "optics --min-samples 10"])
+def test_validity(ok, ok_json, tmp_path, call):
+    rows = data_sets()["blobs"]
+    np.save(tmp_path / "rows.npy", rows)
+    name, *words = call.split()
+    told = ok_json(name, "rows.npy", *words, "-o", "o.npy", "--validity")
+    clusters, index = rated(rows, np.load(tmp_path / "o.npy"))
+    assert told["clusters"] > 1 and not np.abs(told["validity"]["clusters"] - clusters).max() > 1e-9
+    assert not abs(told["validity"]["index"] - index) > 1e-9
+    assert f"validity  {index:.4f}" in ok(name, "rows.npy", *words, "--validity", "-q")
+    assert ok_json(name, "rows.npy", *words)["validity"] is None
+    plan = [ok_json(name, "rows.npy", *words, *more, "--explain")["plan"]["memory_bytes"] for more in ([], ["--validity"])]
+    assert plan[0] < plan[1]
+
+
+def test_validity_of_fewer_than_two_clusters(ok, ok_json, tmp_path):
+    np.save(tmp_path / "rows.npy", data_sets()["blobs"])
+    assert ok_json("dbscan", "rows.npy", "--eps", 1e-9, "--validity")["validity"] == {"index": None, "clusters": []}
+    assert "validity  none" in ok("dbscan", "rows.npy", "--eps", 1e-9, "--validity", "-q")
 
 
 def test_scan(ok, ok_json, tmp_path):
