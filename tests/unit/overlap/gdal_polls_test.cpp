@@ -14,7 +14,7 @@
 namespace vicinal {
 namespace {
 
-constexpr std::int64_t kFeatures = 4096;
+constexpr std::int64_t kSquares = 4096;
 constexpr std::int64_t kBetweenPolls = 256;  // features
 
 std::int32_t count_poll(void* count) {
@@ -70,7 +70,7 @@ class Squares {
   }
 
  private:
-  static double x(std::int64_t i) { return static_cast<double>(i) / kFeatures; }
+  static double x(std::int64_t i) { return static_cast<double>(i) / kSquares; }
   void check() const { EXPECT_EQ(status_.code, gdal::kOk) << status_.text; }
 
   std::int64_t count_;
@@ -92,22 +92,22 @@ class GdalPolls : public testing::Test {
 
 // GDAL takes at most 64 KiB at a time, and of GeoJSON gives features while it reads.
 TEST_F(GdalPolls, WhileAFileIsRead) {
-  const Squares squares(kFeatures);
+  const Squares squares(kSquares);
   const std::int64_t reads = squares.bytes() / 65536;
   EXPECT_GE(squares.polls_of_opening(), reads);
-  EXPECT_GE(squares.polls_of_loading(), kFeatures / kBetweenPolls + reads);
-  const Squares projected(kFeatures, "+proj=laea +lat_0=0 +lon_0=0");
+  EXPECT_GE(squares.polls_of_loading(), kSquares / kBetweenPolls + reads);
+  const Squares projected(kSquares, "+proj=laea +lat_0=0 +lon_0=0");
   EXPECT_GT(projected.polls_of_loading(), squares.polls_of_loading());
 }
 
 // Features are read and written. Of FlatGeobuf nothing is written before the end; GeoJSON is written feature by
 // feature, and SQLite works step by step.
 TEST_F(GdalPolls, WhileAFileIsWritten) {
-  Squares squares(kFeatures);
+  Squares squares(kSquares);
   const std::int64_t reads = squares.bytes() / 65536;
   const std::int64_t copied = squares.polls_of_writing("FlatGeobuf", "squares.fgb");
-  EXPECT_GE(copied, 2 * kFeatures / kBetweenPolls + reads);
-  EXPECT_GE(squares.polls_of_writing("GeoJSON", "squares.geojson"), kFeatures);
+  EXPECT_GE(copied, 2 * kSquares / kBetweenPolls + reads);
+  EXPECT_GE(squares.polls_of_writing("GeoJSON", "squares.geojson"), kSquares);
   EXPECT_GT(squares.polls_of_writing("GPKG", "squares.gpkg"), copied);
 }
 
