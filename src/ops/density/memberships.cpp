@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -165,15 +166,15 @@ class Weighing {
     const auto begin = static_cast<std::size_t>(fitted_.exemplar_offsets[static_cast<std::size_t>(label)]);
     const std::int64_t count = exemplars_of(fitted_, label);
     const std::int64_t d = index_.cols();
-    std::vector<double> exemplars(static_cast<std::size_t>(count * d));
+    const auto exemplars = std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(count * d));
     core::parallel_for(ctx_, (count + kGatheredRows - 1) / kGatheredRows, [&](std::int64_t task, int) {
       const std::int64_t end = std::min(count, (task + 1) * kGatheredRows);
       for (std::int64_t i = task * kGatheredRows; i < end; ++i) {
         const std::int64_t row = fitted_.exemplars[begin + static_cast<std::size_t>(i)];
-        core::widen_rows(index_.table(), row, row + 1, exemplars.data() + i * d);
+        core::widen_rows(index_.table(), row, row + 1, exemplars.get() + i * d);
       }
     });
-    const NeighborGraph nearest = find_nearest(first, last, label, TableView(exemplars.data(), count, d));
+    const NeighborGraph nearest = find_nearest(first, last, label, TableView(exemplars.get(), count, d));
     for (std::int64_t row = 0; row < last - first; ++row) {
       values[row * fitted_.clusters + label] = nearest.distances[static_cast<std::size_t>(row)];
     }
@@ -283,8 +284,10 @@ Memberships all_memberships(const Context& ctx, const Index& index, const Hdbsca
   const auto result_bytes = static_cast<std::uint64_t>(std::min<Wide>(bytes, kMost));
   weigh_all(
       ctx, index, fitted, queries, result_bytes,
-      [&](std::int64_t first, std::int64_t) {
-        if (first == 0) found.values.resize(static_cast<std::size_t>(found.rows * found.clusters));
+      [&](std::int64_t first, std::int64_t last) {
+        // Batch by batch: to clear all at once takes long, and nothing would look at the token meanwhile.
+        if (first == 0) found.values.reserve(static_cast<std::size_t>(found.rows * found.clusters));
+        found.values.resize(static_cast<std::size_t>(last * found.clusters));
         return found.values.data() + first * found.clusters;
       },
       [](std::int64_t, std::int64_t) {});
