@@ -30,7 +30,8 @@ struct Validity {
 
 /// The validity of clusters of a table's rows [n, d]. `labels`: [n], -1 for noise, else from 0 to n - 1, such as those
 /// of `dbscan`, `hdbscan` and `optics`; there are as many clusters as the largest label says, some of which may be
-/// empty. A cluster of one row counts as noise. The same for every order of the rows where no two distances are equal.
+/// empty. A cluster of one row counts as noise. Another order of the rows changes no more than last bits where no two
+/// distances are equal.
 ///
 /// O(n^2 d) time, on all threads; of a large table take a sample first (`sample_rows`). Memory O(n d), and 8 n bytes
 /// for each thread. The same bits for every thread count and instruction set; no result is NaN. Runs on the host,
