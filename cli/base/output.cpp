@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/interrupt.hpp"
@@ -181,11 +182,18 @@ void check_output(const std::string& option, const std::filesystem::path& path,
     throw Error(ErrorCode::invalid_argument, fmt::format("{}: '{}' must end in {}", option, path.string(),
                                                          fmt::join(endings.begin(), endings.end(), " or ")));
   }
+  static std::map<std::filesystem::path, std::string> named;  // the option that names each output
+  std::error_code ignored;
+  const auto [earlier, is_new] =
+      named.emplace(path == "-" ? path : std::filesystem::weakly_canonical(path, ignored), option);
+  if (!is_new && earlier->second != option) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("{}: '{}' is the output of {}, too; each needs one of its own",
+                                                         option, path.string(), earlier->second));
+  }
   if (path == "-") {
     stdout_is_taken() = true;
     return;
   }
-  std::error_code ignored;
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   if (!std::filesystem::is_directory(folder, ignored)) {
     throw Error(ErrorCode::io, fmt::format("{}: '{}' cannot be written: there is no folder '{}'", option, path.string(),

@@ -155,7 +155,7 @@ class Hdbscan(Result):
         return _hdbscan, (_core.hdbscan_state(self), self.memberships)
 
 
-def _hdbscan(state: dict[str, Any], memberships: Float64Array | None) -> Hdbscan:
+def _hdbscan(state: dict[str, Any], memberships: Float64Array | None = None) -> Hdbscan:
     """Clusters from a pickle; their plan and stats are not kept."""
     return Hdbscan(_core.hdbscan_of(state))._with(memberships)
 

@@ -103,7 +103,7 @@ Validity validity(std::span<const double> keys, std::int64_t cols, std::span<con
     const bool is_rated = members[c].size() > 1;
     rated += is_rated ? 1 : 0;
     found.clusters.push_back(
-        is_rated && std::isfinite(separation) && larger > 0 ? (separation - found.sparseness[c]) / larger : 0);
+        is_rated && std::isfinite(larger) && larger > 0 ? (separation - found.sparseness[c]) / larger : 0);
     const double product = static_cast<double>(members[c].size()) * found.clusters.back();
     sum += product;
   }

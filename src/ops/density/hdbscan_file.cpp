@@ -41,8 +41,11 @@ void check_clustering(const Hdbscan& fitted, std::int64_t n) {
     const auto at = static_cast<std::size_t>(cluster);
     const std::int64_t parent = tree.parents[at];
     const bool is_within = cluster == 0 ? parent == -1 : parent >= 0 && parent < cluster;
-    if (!is_within || !(tree.births[at] >= 0) || std::isnan(tree.stabilities[at]) || tree.sizes[at] < 1 ||
-        tree.sizes[at] > n || tree.labels[at] < -1 || tree.labels[at] >= clusters) {
+    // A cluster begins within the one around it.
+    const bool is_in_time =
+        cluster == 0 || !is_within || tree.births[at] <= tree.births[static_cast<std::size_t>(parent)];
+    if (!is_within || !is_in_time || !(tree.births[at] >= 0) || std::isnan(tree.stabilities[at]) ||
+        tree.sizes[at] < 1 || tree.sizes[at] > n || tree.labels[at] < -1 || tree.labels[at] >= clusters) {
       refuse("model: cluster " + std::to_string(cluster) + " of its condensed tree is not one of " + std::to_string(n) +
              " rows");
     }
@@ -53,6 +56,11 @@ void check_clustering(const Hdbscan& fitted, std::int64_t n) {
       !std::all_of(tree.row_clusters.begin(), tree.row_clusters.end(),
                    [&](std::int64_t cluster) { return cluster >= 0 && cluster < clusters; })) {
     refuse("model: its condensed tree has rows that are in none of its clusters, or distances below 0");
+  }
+  for (std::int64_t row = 0; row < n; ++row) {
+    const auto at = static_cast<std::size_t>(row);
+    if (tree.row_distances[at] <= tree.births[static_cast<std::size_t>(tree.row_clusters[at])]) continue;
+    refuse("model: row " + std::to_string(row) + " leaves its cluster of the condensed tree before that begins");
   }
   const bool has_sizes = options.min_samples >= 0 && options.min_cluster_size >= 2 && options.max_cluster_size >= 0;
   const std::int64_t rank = has_sizes ? core_rank(options) : -1;

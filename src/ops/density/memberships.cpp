@@ -49,14 +49,23 @@ TableView shape_of(const TableView& table, DType dtype, std::int64_t rows) {
   return {table.data(), dtype, rows, table.cols(), 0, 0};
 }
 
+std::uint64_t exemplar_bytes(std::int64_t exemplars, std::int64_t cols) {
+  return static_cast<std::uint64_t>(exemplars) * static_cast<std::uint64_t>(cols) * sizeof(double);
+}
+
+/// For what runs while so many bytes are in use.
+Context beside(const Context& ctx, std::uint64_t bytes) {
+  return ctx.with_memory_limit(ctx.memory_limit() > bytes ? ctx.memory_limit() - bytes : 1);
+}
+
 /// The largest cluster's exemplars, and the search among them for a batch.
 std::uint64_t search_bytes(const Context& ctx, const TableView& rows, std::int64_t exemplars, std::int64_t batch,
                            const HdbscanOptions& options) {
   if (exemplars == 0) return 0;
   const TableView among = shape_of(rows, DType::float64, exemplars);
   const TableView searched = shape_of(rows, rows.dtype(), batch);
-  return static_cast<std::uint64_t>(exemplars) * static_cast<std::uint64_t>(rows.cols()) * sizeof(double) +
-         plan_knn(ctx, among, &searched, nearest_exemplar(options)).memory;
+  const std::uint64_t own = exemplar_bytes(exemplars, rows.cols());
+  return own + plan_knn(beside(ctx, own), among, &searched, nearest_exemplar(options)).memory;
 }
 
 /// The most exemplars of a cluster that are searched for.
@@ -76,6 +85,11 @@ std::uint64_t few_bytes(const Context& ctx, std::int64_t exemplars, std::int64_t
          static_cast<std::uint64_t>(ctx.threads()) * d * sizeof(double);
 }
 
+[[noreturn]] void refuse_exemplars(const Hdbscan& fitted) {
+  refuse("model: its exemplars are not those of the " + std::to_string(fitted.clusters) +
+         " clusters of its condensed tree");
+}
+
 /// Refuses exemplars that are not those of the clustering's labels.
 void check_exemplars(const Hdbscan& fitted, std::int64_t n) {
   const auto clusters = static_cast<std::size_t>(std::max<std::int64_t>(fitted.clusters, 0));
@@ -83,6 +97,7 @@ void check_exemplars(const Hdbscan& fitted, std::int64_t n) {
   const bool has_all = fitted.clusters >= 0 && fitted.clusters <= n && offsets.size() == clusters + 1 &&
                        offsets.front() == 0 && offsets.back() == std::ssize(fitted.exemplars) &&
                        std::is_sorted(offsets.begin(), offsets.end());
+  if (!has_all) refuse_exemplars(fitted);
   std::vector<std::int64_t> labelled(clusters, 0);
   for (const std::int64_t label : fitted.tree.labels) {
     if (label >= 0 && label < fitted.clusters) ++labelled[static_cast<std::size_t>(label)];
@@ -92,10 +107,7 @@ void check_exemplars(const Hdbscan& fitted, std::int64_t n) {
                                 [&](std::int64_t label) { return label < fitted.clusters; });
   const bool are_rows = std::all_of(fitted.exemplars.begin(), fitted.exemplars.end(),
                                     [&](std::int64_t row) { return row >= 0 && row < n; });
-  if (!has_all || !fits || !are_rows) {
-    refuse("model: its exemplars are not those of the " + std::to_string(fitted.clusters) +
-           " clusters of its condensed tree");
-  }
+  if (!fits || !are_rows) refuse_exemplars(fitted);
 }
 
 std::int64_t exemplars_of(const Hdbscan& fitted, std::int64_t label) {
@@ -183,7 +195,8 @@ class Weighing {
   [[nodiscard]] NeighborGraph find_nearest(std::int64_t first, std::int64_t last, std::int64_t label,
                                            const TableView& exemplars) const {
     try {
-      return knn(ctx_, Index(ctx_, exemplars), rows_.slice(first, last), nearest_exemplar(fitted_.options));
+      const Context rest = beside(ctx_, exemplar_bytes(exemplars.rows(), exemplars.cols()));
+      return knn(rest, Index(rest, exemplars), rows_.slice(first, last), nearest_exemplar(fitted_.options));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::bad_data || reached_ != nullptr) throw;
       // The index has found every value finite. The search numbers rows of the batch and exemplars.
@@ -202,6 +215,7 @@ class Weighing {
       if (count > kFewExemplars) continue;
       double least = kInfinity;
       for (const std::int64_t end = place + count; place < end; ++place) {
+        if ((place + 1) % few_.polled_pairs() == 0) ctx_.check_cancelled();
         const double key = few_.key_to(compared, place);
         if (!(key < kInfinity)) refuse_overflow(row, few_.row_at(place));
         least = std::min(least, key);
@@ -256,14 +270,16 @@ void weigh_all(const Context& ctx, const Index& index, const Hdbscan& fitted, co
   }
   const TableView& rows = queries != nullptr ? *queries : index.table();
   ops::Reached reached;
-  if (queries != nullptr) reached = ops::reach_rows(ctx, index, fitted, rows, result_bytes);
   const std::int64_t step = batch_rows(rows.rows(), fitted.clusters);
-  const std::uint64_t kept = result_bytes + reached.rows.size() * 2 * sizeof(double) +
+  const std::uint64_t reached_bytes =
+      queries != nullptr ? static_cast<std::uint64_t>(rows.rows()) * 2 * sizeof(double) : 0;
+  const std::uint64_t kept = result_bytes + reached_bytes +
                              ops::Branches::bytes(std::ssize(fitted.tree.parents), fitted.clusters, ctx.threads()) +
                              few_bytes(ctx, std::ssize(fitted.exemplars), index.cols());
   core::require_memory(ctx, kept, kMemberships);
-  const Context rest = ctx.with_memory_limit(std::max<std::uint64_t>(1, ctx.memory_limit() - kept));
+  const Context rest = beside(ctx, kept);
   core::require_memory(ctx, kept + search_bytes(rest, rows, most_searched(fitted), step, fitted.options), kMemberships);
+  if (queries != nullptr) reached = ops::reach_rows(ctx, index, fitted, rows, result_bytes);
   Weighing weighing(rest, index, fitted, rows, queries != nullptr ? &reached : nullptr);
   for (std::int64_t first = 0; first < rows.rows(); first += step) {
     const std::int64_t last = std::min(first + step, rows.rows());
@@ -337,6 +353,7 @@ void membership_batches(const Context& ctx, const Index& index, const Hdbscan& f
                         const TakeMemberships& take) try {
   const core::Entry entry;
   if (!take) refuse("take: is empty");
+  check_exemplars(fitted, index.rows());
   Memberships batch;
   batch.clusters = std::max<std::int64_t>(fitted.clusters, 0);
   const std::int64_t most = batch_rows(queries != nullptr ? queries->rows() : index.rows(), batch.clusters);
@@ -361,7 +378,8 @@ std::uint64_t membership_bytes(const Context& ctx, const TableView& table, const
   const std::int64_t n = table.rows();
   const std::int64_t clusters = std::max<std::int64_t>(1, n / options.min_cluster_size);
   // The fewer clusters, the more rows a batch has.
-  const std::int64_t numbers = std::max(std::min(n * clusters, kBatchNumbers), std::min(n, kMinBatchRows) * clusters);
+  const std::int64_t all = clusters < kBatchNumbers / std::max<std::int64_t>(n, 1) ? n * clusters : kBatchNumbers;
+  const std::int64_t numbers = std::max(all, std::min(n, kMinBatchRows) * clusters);
   return search_bytes(ctx, table, n, std::min(n, kBatchNumbers), options) +
          ops::Branches::bytes(2 * clusters + 1, clusters, ctx.threads()) + few_bytes(ctx, n, table.cols()) +
          static_cast<std::uint64_t>(numbers) * sizeof(double);

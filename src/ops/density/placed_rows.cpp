@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/distance.hpp"
+#include "core/in_steps.hpp"
 #include "core/infinity.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
@@ -19,6 +20,10 @@ constexpr std::int64_t kRangeColumns = std::int64_t{1} << 16;  // below a millis
 
 std::int64_t range_length(std::int64_t cols) noexcept {
   return std::max<std::int64_t>(16, kRangeColumns / (cols + 8));
+}
+
+std::int64_t PlacedRows::polled_pairs() const noexcept {
+  return range_length(cols_);
 }
 
 void for_ranges(const Context& ctx, std::int64_t begin, std::int64_t end, std::int64_t cols,
@@ -36,7 +41,7 @@ void for_ranges(const Context& ctx, std::int64_t begin, std::int64_t end, std::i
 PlacedRows::PlacedRows(const Context& ctx, const TableView& table, std::vector<std::int64_t> rows, Metric metric,
                        double p)
     : rows_(std::move(rows)), cols_(table.cols()), metric_(metric), p_(p) {
-  values_.resize(rows_.size() * static_cast<std::size_t>(cols_));
+  core::resize_in_steps(ctx, values_, count() * cols_);
   if (metric == Metric::cosine) is_zero_.resize(rows_.size());
   for_ranges(ctx, 0, count(), cols_, [&](std::int64_t first, std::int64_t last, int) {
     for (std::int64_t place = first; place < last; ++place) {

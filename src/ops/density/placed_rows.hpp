@@ -25,6 +25,8 @@ class PlacedRows {
   PlacedRows(const Context& ctx, const TableView& table, std::vector<std::int64_t> rows, Metric metric, double p);
 
   [[nodiscard]] std::int64_t cols() const noexcept { return cols_; }
+  /// Pairs between two looks at the cancel token: some milliseconds, also with a power for each column.
+  [[nodiscard]] std::int64_t polled_pairs() const noexcept;
   [[nodiscard]] std::int64_t count() const noexcept { return static_cast<std::int64_t>(rows_.size()); }
   /// The table's row at a place.
   [[nodiscard]] std::int64_t row_at(std::int64_t place) const { return rows_[static_cast<std::size_t>(place)]; }

@@ -19,6 +19,15 @@ namespace {
 constexpr std::int64_t kFewestListed = 10;
 constexpr std::int64_t kLongerLists = 4;  // times as long as before
 
+/// Of the first lists.
+KnnOptions first_lists(const Index& index, const HdbscanOptions& options) {
+  const std::int64_t rows = core_rank(options) + 1;
+  return {.k = std::min(index.rows(), std::max(kFewestListed, 2 * rows)),
+          .metric = options.metric,
+          .p = options.p,
+          .method = options.method};
+}
+
 class Reaching {
  public:
   Reaching(const Context& ctx, const Index& index, const Hdbscan& fitted, const TableView& queries)
@@ -28,7 +37,7 @@ class Reaching {
   }
 
   Reached run() {
-    const std::int64_t k = std::min(index_.rows(), std::max(kFewestListed, 2 * (rank_ + 1)));
+    const std::int64_t k = first_lists(index_, fitted_.options).k;
     std::vector<std::int64_t> open = read_lists(queries_, {}, k);
     const std::int64_t budget = queries_.rows() * k;
     for (std::int64_t longer = k; !open.empty();) {
@@ -117,8 +126,9 @@ Reached reach_rows(const Context& ctx, const Index& index, const Hdbscan& fitted
   const std::uint64_t own =
       static_cast<std::uint64_t>(queries.rows()) * (2 + static_cast<std::uint64_t>(queries.cols())) * sizeof(double) +
       result_bytes;
-  core::require_memory(ctx, own, "prediction");
-  const Context rest = ctx.with_memory_limit(std::max<std::uint64_t>(1, ctx.memory_limit() - own));
+  const Context rest = ctx.with_memory_limit(ctx.memory_limit() > own ? ctx.memory_limit() - own : 1);
+  const Plan plan = plan_knn(rest, index.table(), &queries, first_lists(index, fitted.options));
+  core::require_memory(ctx, own + plan.memory, "prediction");
   return Reaching(rest, index, fitted, queries).run();
 }
 

@@ -24,6 +24,7 @@ namespace vicinal {
 namespace {
 
 const char* const kValidity = "validity";
+constexpr std::int64_t kReportedPlaces = 4096;  // between two reports of progress
 
 void check_rows(const Context& ctx, const TableView& table) {
   ops::for_ranges(ctx, 0, table.rows(), table.cols(), [&](std::int64_t first, std::int64_t last, int) {
@@ -75,7 +76,7 @@ class Rating {
       ++rated;
       const double within = found_.sparseness[cluster];
       const double between = found_.separations[cluster];
-      if (std::isinf(between)) continue;
+      if (std::isinf(within) || std::isinf(between)) continue;
       const double larger = std::max(within, between);
       const double rating = larger > 0 ? (between - within) / larger : 0;
       found_.clusters[cluster] = rating;
@@ -139,17 +140,21 @@ class Rating {
   void rate_between() {
     const auto count = static_cast<std::size_t>(rows_.count());
     nearest_.assign(count, kInfinity);
+    for (std::int64_t begin = 0; begin < rows_.count(); begin += kReportedPlaces) {
+      ctx_.report(kValidity, 0.6 + 0.4 * static_cast<double>(begin) / static_cast<double>(count));
+      ops::for_ranges(ctx_, begin, std::min(begin + kReportedPlaces, rows_.count()), rows_.cols() * rows_.count(),
+                      [&](std::int64_t first, std::int64_t last, int) {
+                        auto end = std::upper_bound(offsets_.begin(), offsets_.end(), first);
+                        for (std::int64_t place = first; place < last; ++place) {
+                          ctx_.check_cancelled();
+                          while (place >= *end) ++end;
+                          nearest_[static_cast<std::size_t>(place)] = nearest_outside(place, {*(end - 1), *end});
+                        }
+                      });
+    }
     for (std::size_t cluster = 0; cluster + 1 < offsets_.size(); ++cluster) {
       const ops::ClusterPlaces places = places_of(cluster);
       if (places.begin == places.end) continue;
-      ctx_.report(kValidity, 0.6 + 0.4 * static_cast<double>(places.begin) / static_cast<double>(count));
-      ops::for_ranges(ctx_, places.begin, places.end, rows_.cols() * rows_.count(),
-                      [&](std::int64_t first, std::int64_t last, int) {
-                        for (std::int64_t place = first; place < last; ++place) {
-                          ctx_.check_cancelled();
-                          nearest_[static_cast<std::size_t>(place)] = nearest_outside(place, places);
-                        }
-                      });
       found_.separations[cluster] = *std::min_element(nearest_.begin() + places.begin, nearest_.begin() + places.end);
     }
     ctx_.report(kValidity, 1);
@@ -160,8 +165,10 @@ class Rating {
     double nearest = kInfinity;
     if (is_inner_[static_cast<std::size_t>(place)] == 0) return nearest;
     const double core = cores_[static_cast<std::size_t>(place)];
+    std::int64_t pairs = 0;
     const auto look = [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t other = first; other < last; ++other) {
+        if (++pairs % rows_.polled_pairs() == 0) ctx_.check_cancelled();
         const auto at = static_cast<std::size_t>(other);
         const double least = std::max(core, cores_[at]);
         if (is_inner_[at] == 0 || least >= nearest) continue;

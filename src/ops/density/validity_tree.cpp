@@ -18,7 +18,9 @@ void find_core_distances(const Context& ctx, const PlacedRows& rows, const Clust
   const auto dimension = static_cast<double>(rows.cols());
   const auto core_of = [&](std::int64_t place, double* distances) {
     double least = kInfinity;  // of those above 0
+    const std::int64_t polled = rows.polled_pairs();
     for (std::int64_t other = 0; other < size; ++other) {
+      if ((other + 1) % polled == 0) ctx.check_cancelled();
       const double distance = rows.distance(place, cluster.begin + other);
       distances[other] = place == cluster.begin + other ? 0 : distance;
       if (distances[other] > 0) least = std::min(least, distances[other]);
@@ -26,6 +28,7 @@ void find_core_distances(const Context& ctx, const PlacedRows& rows, const Clust
     if (std::isinf(least)) return 0.0;
     double sum = 0;
     for (std::int64_t other = 0; other < size; ++other) {
+      if ((other + 1) % polled == 0) ctx.check_cancelled();  // a power costs more than a distance
       if (distances[other] > 0) sum += core::power(least / distances[other], dimension);
     }
     return least * core::power(static_cast<double>(size - 1) / sum, 1 / dimension);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -183,11 +184,38 @@ TEST_F(HdbscanModelFile, OfAnotherClusteringIsRefused) {
   bad = good;
   bad.tree.births.pop_back();
   expect(bad, "the arrays of its condensed tree differ in length");
+  ASSERT_GT(good.tree.births.size(), 1U);
+  bad = good;
+  bad.tree.births[1] = std::numeric_limits<double>::infinity();
+  bad.tree.births[0] = 1;
+  expect(bad, "of its condensed tree is not one of 40 rows");
+  bad = good;
+  for (double& birth : bad.tree.births) birth = 0;
+  expect(bad, "leaves its cluster of the condensed tree before that begins");
   bad = good;
   bad.options.min_samples = 41;
   expect(bad, "its options are not those of a clustering of 40 rows");
   refused([&] { predict(on(1), index, good, TableView(rows.data(), 20, 4)); }, ErrorCode::invalid_argument,
           "queries: 4 columns, but the table has 2");
+}
+
+// A limit below tells a number, which is enough.
+TEST_F(HdbscanModelFile, PredictionSaysHowMuchMemoryItNeeds) {
+  const std::vector<double> rows = make_rows(Family::gaussian, {2000, 8, 1}, 8).table;
+  const TableView table(rows.data(), 2000, 8);
+  const Index index(on(1), table);
+  const Hdbscan fitted = hdbscan(on(1), index, {.min_cluster_size = 20});
+  const auto within = [&](std::uint64_t limit) {
+    return predict(Context::cpu({.threads = 1, .memory_limit = limit}), index, fitted, table).labels;
+  };
+  std::uint64_t needed = 0;
+  try {
+    (void)within(1000);
+  } catch (const Error& error) {
+    const std::string sentence = error.what();
+    needed = std::stoull(sentence.substr(sentence.find('(') + 1));
+  }
+  EXPECT_EQ(within(needed), predict(on(1), index, fitted, table).labels);
 }
 
 TEST_F(HdbscanModelFile, CutShortIsRefused) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -98,6 +99,20 @@ TEST(Validity, OfEqualRowsAndOfOneCluster) {
   const Validity none = validity(on(1), table, std::vector<std::int64_t>(6, -1));
   EXPECT_FALSE(none.index.has_value());
   EXPECT_TRUE(none.clusters.empty());
+}
+
+// Every distance is finite, but not the core distances of the first rows, which lie in two places far apart.
+TEST(Validity, OfACoreDistanceThatOverflows) {
+  std::vector<double> rows(1000, 0.0);
+  rows.insert(rows.end(), {1e306, 1e306 + 1e292, 1e306 + 2e292, 1.5e308, 1.5e308 + 1e294});
+  std::vector<std::int64_t> labels(rows.size(), 0);
+  labels[1003] = labels[1004] = 1;
+  const TableView table(rows.data(), std::ssize(rows), 1);
+  const Validity found = validity(on(2), table, labels, {.metric = Metric::manhattan});
+  EXPECT_TRUE(std::isinf(found.sparseness[0]));
+  EXPECT_EQ(found.clusters[0], 0);
+  ASSERT_TRUE(found.index.has_value());
+  EXPECT_EQ(*found.index, 2 * found.clusters[1] / 1005);
 }
 
 TEST(Validity, RefusesWhatItCannotDo) {

@@ -12,6 +12,7 @@
 #include "ops/density/reaching.hpp"
 #include "vicinal/error.hpp"
 #include "vicinal/hdbscan_model.hpp"
+#include "vicinal/memberships.hpp"
 #include "vicinal/validity.hpp"
 
 namespace vicinal {
@@ -61,7 +62,36 @@ TEST(Polls, ClustersThatAreRated) {
   std::vector<std::int64_t> labels(rows.size(), 0);
   for (std::size_t row = 0; row < rows.size(); row += 2) labels[row] = 1;
   EXPECT_EQ(polls_of([&] { (void)validity(ctx, TableView(rows.data(), 2 * kRows, 1), labels); }),
-            2 + 2 * ((1 + kRows) + (kRows - 1) + (1 + kRows)));
+            3 + 2 * ((1 + kRows) + (kRows - 1)) + 1 + 2 * kRows);
+}
+
+// 4,096 columns, of which 16 pairs are compared between two looks: in the core distances twice, and then with the rows
+// of the other cluster that are inner ones, of which each cluster has one at least.
+TEST(Polls, WideRowsThatAreRated) {
+  constexpr std::int64_t kRows = 16;  // of a cluster
+  const Context ctx = polled_context();
+  const std::vector<float> rows = polled_rows(2 * kRows, 4096);
+  std::vector<std::int64_t> labels(2 * kRows, 0);
+  for (std::size_t row = 0; row < labels.size(); row += 2) labels[row] = 1;
+  const auto rating = [&](std::int64_t columns) {
+    return polls_of([&] { (void)validity(ctx, TableView(rows.data(), 2 * kRows, columns), labels); });
+  };
+  const std::int64_t ranges = 3 * (of_tasks(ctx, 2) - 1);
+  EXPECT_GE(rating(4096) - rating(1), 2 * kRows * 2 + ranges + 2);
+}
+
+// Each row is compared with all exemplars, 16 between two looks.
+TEST(Polls, WideRowsAndExemplars) {
+  constexpr std::int64_t kRows = 64;
+  const Context ctx = polled_context();
+  std::vector<float> rows = polled_rows(kRows, 4096);
+  for (std::int64_t row = 0; row < kRows; row += 2) rows[static_cast<std::size_t>(row * 4096)] += 100;
+  const TableView table(rows.data(), kRows, 4096);
+  const Index index(ctx, table);
+  const Hdbscan fitted = hdbscan(ctx, index, {.min_cluster_size = 8});
+  const auto exemplars = std::int64_t{std::ssize(fitted.exemplars)};
+  ASSERT_GE(exemplars, 16);
+  EXPECT_GE(polls_of([&] { (void)memberships(ctx, index, fitted); }), of_tasks(ctx, kRows) + kRows * (exemplars / 16));
 }
 
 }  // namespace
