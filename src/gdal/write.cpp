@@ -30,8 +30,8 @@ OGRFieldType type_of(std::int32_t kind) {
   return kind == kIntegers ? OFTInteger64 : kind == kReals ? OFTReal : OFTString;
 }
 
+/// Also where the job is cancelled, which the plug-in's functions then say instead.
 [[noreturn]] void fail(const Writing& writing) {
-  if (is_cancelled()) throw Failure(kCancelled, "cancelled");
   throw Failure(kIo, std::string(writing.path) + ": cannot be written: " + last_message());
 }
 
