@@ -184,8 +184,8 @@ void check_output(const std::string& option, const std::filesystem::path& path,
   }
   static std::map<std::filesystem::path, std::string> named;  // the option that names each output
   std::error_code ignored;
-  const auto [earlier, is_new] =
-      named.emplace(path == "-" ? path : std::filesystem::weakly_canonical(path, ignored), option);
+  const auto [earlier, is_new] = named.emplace(
+      path == "-" ? path : std::filesystem::weakly_canonical(std::filesystem::absolute(path), ignored), option);
   if (!is_new && earlier->second != option) {
     throw Error(ErrorCode::invalid_argument, fmt::format("{}: '{}' is the output of {}, too; each needs one of its own",
                                                          option, path.string(), earlier->second));

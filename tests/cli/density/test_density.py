@@ -212,7 +212,7 @@ BAD = {
     "hdbscan rows.npy --scan 2..1000000000": "--scan: sizes up to 1000000000, but the table has",
     "hdbscan rows.npy --scan 2..3 --memberships m.npy": "--scan: prints a table",
     "hdbscan rows.npy --memberships m.npz": "--memberships",
-    "hdbscan rows.npy -o m.csv --memberships ./m.csv": "--memberships: './m.csv' is the output of -o, too",
+    "hdbscan rows.npy --min-cluster-size 2 -o m.csv --memberships ./m.csv": "-o: 'm.csv' is the output of --memberships, too",
     "hdbscan rows.npy --scan 2..3 --validity": "--scan: prints a table",
     "hdbscan rows.npy --model rows.npy --validity": "--validity: cannot be combined with --model",
     "hdbscan rows.npy --memberships m.npy --missing drop": "--memberships: a .npy has no place",
