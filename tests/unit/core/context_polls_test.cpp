@@ -158,11 +158,21 @@ TEST(Polls, ListsBeforeTheyAreFound) {
   std::vector<std::int64_t> none;
   kernels::NearestResult result{ids, distances, none, none, stats};
   const std::int64_t searching = polls_of([&] { backend.search(ctx, task, result); });
-  EXPECT_GE(polls_of([&] { (void)kernels::HostLists(ctx, backend, task, stats); }), searching + 2 * kSteps);
-  EXPECT_GE(polls_of([&] {
+  const std::int64_t of_lists = polls_of([&] { (void)kernels::HostLists(ctx, backend, task, stats); });
+  EXPECT_GE(of_lists, searching + 2 * kSteps);
+  EXPECT_EQ(polls_of([&] {
               backend.search_into(ctx, task, {ids.data(), distances.data()}, stats);
             }),
-            searching + 4 * kSteps);
+            of_lists + 2 * kSteps);
+}
+
+TEST(Polls, LargeArraysInSteps) {
+  constexpr std::int64_t kSize = 2 * core::kElementsPerStep + 1;
+  const Context ctx = polled_context();
+  std::vector<std::uint8_t> values;
+  EXPECT_EQ(polls_of([&] { core::resize_in_steps(ctx, values, kSize); }), 3);
+  std::vector<std::uint8_t> copies(values.size());
+  EXPECT_EQ(polls_of([&] { core::copy_in_steps(ctx, values, copies.data()); }), 3);
 }
 
 // Labels and keys that a caller asks for: zeroed, read, and those of rows without weight put among the others.

@@ -76,11 +76,6 @@ TEST(Polls, QueriesOfASearch) {
     const std::int64_t looks = method == Method::fused ? 2 : 1;
     EXPECT_GE(polls_by(method, 8, kQueries, 1) - polls_by(method, 8, kQueries / 2, 1), looks * kQueries / 2);
   }
-  // Of 2 k + 8 rows that a screen leaves, 64 are ranked at a time.
-  constexpr std::int64_t kFew = 64;
-  constexpr std::int64_t kLong = 1000;
-  EXPECT_GE(polls_by(Method::fused, kQueries, kFew, kLong) - polls_by(Method::fused, kQueries, kFew, 1),
-            kFew * (2 * kLong / 64));
 }
 
 // A source is asked by one thread, for as many rows as a task has.
