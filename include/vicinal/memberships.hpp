@@ -48,8 +48,9 @@ using TakeMemberships = std::function<void(const Memberships& batch)>;
 /// rows that were not clustered; nullptr: those that were. Throws as `memberships` does, and what `take` throws.
 VICINAL_API void membership_batches(const Context& ctx, const Index& index, const Hdbscan& fitted,
                                     const TableView* queries, const TakeMemberships& take);
-/// Bytes that are sufficient for `membership_batches` with any clustering of the table, beside the clustering and what
-/// `predict` takes. Reads no value. Throws `invalid_argument` for options outside their domain.
+/// Bytes that `membership_batches` needs at most for a clustering of the table with these options, without the
+/// clustering itself and what `predict` needs. Reads no value. Throws `invalid_argument` for options outside their
+/// domain.
 VICINAL_API std::uint64_t membership_bytes(const Context& ctx, const TableView& table, const HdbscanOptions& options);
 
 }  // namespace vicinal

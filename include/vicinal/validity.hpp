@@ -25,7 +25,7 @@ struct Validity {
   std::vector<double> clusters;     ///< [clusters] in [-1, 1]; 0 of a cluster with fewer than two rows
   std::vector<std::int64_t> sizes;  ///< [clusters] rows
   std::vector<double> sparseness;   ///< [clusters] the longest edge within each; 0 of fewer than two rows
-  std::vector<double> separations;  ///< [clusters] the shortest way to another one; infinity where there is none
+  std::vector<double> separations;  ///< [clusters] distance to the nearest other cluster; infinity if there is no other
 };
 
 /// The validity of clusters of a table's rows [n, d]. `labels`: [n], -1 for noise, else from 0 to n - 1, such as those

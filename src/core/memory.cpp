@@ -65,6 +65,10 @@ void require_memory(const Context& ctx, std::uint64_t bytes, std::string_view jo
                                           format_bytes(ctx.memory_limit()));
 }
 
+Context beside(const Context& ctx, std::uint64_t bytes) {
+  return ctx.with_memory_limit(ctx.memory_limit() > bytes ? ctx.memory_limit() - bytes : 1);
+}
+
 void refuse_allocation() {
   const DefaultFloats floats;
   rlimit limit{};

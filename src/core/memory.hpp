@@ -15,6 +15,9 @@ std::uint64_t free_memory();
 /// Throws Error{over_memory} naming job, need and limit when `bytes` exceeds ctx.memory_limit().
 void require_memory(const Context& ctx, std::uint64_t bytes, std::string_view job);
 
+/// The context for what runs while `bytes` are in use: its limit is what they leave, and at least 1.
+Context beside(const Context& ctx, std::uint64_t bytes);
+
 /// Throws Error{over_memory}: the system refused an allocation that the plan allowed. Says how much address space the
 /// process may have, where that is limited (ulimit -v), and how much it has.
 [[noreturn]] void refuse_allocation();

@@ -1,10 +1,10 @@
 // Rows given to a model as the rows that it was made of, and how they are compared.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 
+#include "core/memory.hpp"
 #include "vicinal/preprocess.hpp"
 
 namespace vicinal::ops {
@@ -18,7 +18,7 @@ auto with_prepared(const Context& ctx, const Preparation& preparation, const Row
   if (!preparation.changes_rows()) return answer(ctx, prepared.view);
   const std::uint64_t bytes =
       static_cast<std::uint64_t>(prepared.view.rows()) * static_cast<std::uint64_t>(prepared.view.cols()) * 8;
-  return answer(ctx.with_memory_limit(std::max<std::uint64_t>(1, ctx.memory_limit() - bytes)), prepared.view);
+  return answer(core::beside(ctx, bytes), prepared.view);
 }
 
 }  // namespace vicinal::ops

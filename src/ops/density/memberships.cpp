@@ -44,18 +44,13 @@ KnnOptions nearest_exemplar(const HdbscanOptions& options) {
   return {.k = 1, .metric = options.metric, .p = options.p, .method = options.method};
 }
 
-/// Stands for a table of so many rows, and is not read.
+/// A table of this many rows for a plan, which reads none of its values.
 TableView shape_of(const TableView& table, DType dtype, std::int64_t rows) {
   return {table.data(), dtype, rows, table.cols(), 0, 0};
 }
 
 std::uint64_t exemplar_bytes(std::int64_t exemplars, std::int64_t cols) {
   return static_cast<std::uint64_t>(exemplars) * static_cast<std::uint64_t>(cols) * sizeof(double);
-}
-
-/// For what runs while so many bytes are in use.
-Context beside(const Context& ctx, std::uint64_t bytes) {
-  return ctx.with_memory_limit(ctx.memory_limit() > bytes ? ctx.memory_limit() - bytes : 1);
 }
 
 /// The largest cluster's exemplars, and the search among them for a batch.
@@ -65,7 +60,7 @@ std::uint64_t search_bytes(const Context& ctx, const TableView& rows, std::int64
   const TableView among = shape_of(rows, DType::float64, exemplars);
   const TableView searched = shape_of(rows, rows.dtype(), batch);
   const std::uint64_t own = exemplar_bytes(exemplars, rows.cols());
-  return own + plan_knn(beside(ctx, own), among, &searched, nearest_exemplar(options)).memory;
+  return own + plan_knn(core::beside(ctx, own), among, &searched, nearest_exemplar(options)).memory;
 }
 
 /// The most exemplars of a cluster that are searched for.
@@ -90,8 +85,9 @@ std::uint64_t few_bytes(const Context& ctx, std::int64_t exemplars, std::int64_t
          " clusters of its condensed tree");
 }
 
-/// Refuses exemplars that are not those of the clustering's labels.
-void check_exemplars(const Hdbscan& fitted, std::int64_t n) {
+/// Refuses a clustering of other rows, and exemplars that are not those of the clustering's labels.
+void check_fitted(const Hdbscan& fitted, std::int64_t n) {
+  ops::check_clustering(fitted, n);
   const auto clusters = static_cast<std::size_t>(std::max<std::int64_t>(fitted.clusters, 0));
   const std::vector<std::int64_t>& offsets = fitted.exemplar_offsets;
   const bool has_all = fitted.clusters >= 0 && fitted.clusters <= n && offsets.size() == clusters + 1 &&
@@ -195,7 +191,7 @@ class Weighing {
   [[nodiscard]] NeighborGraph find_nearest(std::int64_t first, std::int64_t last, std::int64_t label,
                                            const TableView& exemplars) const {
     try {
-      const Context rest = beside(ctx_, exemplar_bytes(exemplars.rows(), exemplars.cols()));
+      const Context rest = core::beside(ctx_, exemplar_bytes(exemplars.rows(), exemplars.cols()));
       return knn(rest, Index(rest, exemplars), rows_.slice(first, last), nearest_exemplar(fitted_.options));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::bad_data || reached_ != nullptr) throw;
@@ -263,8 +259,6 @@ void weigh_all(const Context& ctx, const Index& index, const Hdbscan& fitted, co
                std::uint64_t result_bytes,
                const std::function<double*(std::int64_t first, std::int64_t last)>& place_of,
                const std::function<void(std::int64_t first, std::int64_t last)>& done) {
-  ops::check_clustering(fitted, index.rows());
-  check_exemplars(fitted, index.rows());
   if (index.table().memory() == Memory::cuda) {
     refuse("model: memberships need its rows in host memory, but they are in device memory");
   }
@@ -277,7 +271,7 @@ void weigh_all(const Context& ctx, const Index& index, const Hdbscan& fitted, co
                              ops::Branches::bytes(std::ssize(fitted.tree.parents), fitted.clusters, ctx.threads()) +
                              few_bytes(ctx, std::ssize(fitted.exemplars), index.cols());
   core::require_memory(ctx, kept, kMemberships);
-  const Context rest = beside(ctx, kept);
+  const Context rest = core::beside(ctx, kept);
   core::require_memory(ctx, kept + search_bytes(rest, rows, most_searched(fitted), step, fitted.options), kMemberships);
   if (queries != nullptr) reached = ops::reach_rows(ctx, index, fitted, rows, result_bytes);
   Weighing weighing(rest, index, fitted, rows, queries != nullptr ? &reached : nullptr);
@@ -290,9 +284,10 @@ void weigh_all(const Context& ctx, const Index& index, const Hdbscan& fitted, co
 }
 
 Memberships all_memberships(const Context& ctx, const Index& index, const Hdbscan& fitted, const TableView* queries) {
+  check_fitted(fitted, index.rows());
   Memberships found;
   found.rows = queries != nullptr ? queries->rows() : index.rows();
-  found.clusters = std::max<std::int64_t>(fitted.clusters, 0);
+  found.clusters = fitted.clusters;
   __extension__ using Wide = unsigned __int128;
   const Wide bytes = static_cast<Wide>(found.rows) * static_cast<Wide>(found.clusters) * sizeof(double);
   // What does not fit 64 bits is beyond any limit.
@@ -353,9 +348,9 @@ void membership_batches(const Context& ctx, const Index& index, const Hdbscan& f
                         const TakeMemberships& take) try {
   const core::Entry entry;
   if (!take) refuse("take: is empty");
-  check_exemplars(fitted, index.rows());
+  check_fitted(fitted, index.rows());
   Memberships batch;
-  batch.clusters = std::max<std::int64_t>(fitted.clusters, 0);
+  batch.clusters = fitted.clusters;
   const std::int64_t most = batch_rows(queries != nullptr ? queries->rows() : index.rows(), batch.clusters);
   weigh_all(
       ctx, index, fitted, queries, static_cast<std::uint64_t>(most * batch.clusters) * sizeof(double),

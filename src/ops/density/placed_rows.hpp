@@ -55,7 +55,7 @@ class PlacedRows {
 /// it. `cols`: of what is compared for each.
 void for_ranges(const Context& ctx, std::int64_t begin, std::int64_t end, std::int64_t cols,
                 const std::function<void(std::int64_t first, std::int64_t last, int worker)>& body);
-/// How many ranges these are at most, and the first one's length.
+/// The length of each of these ranges but the last.
 std::int64_t range_length(std::int64_t cols) noexcept;
 
 }  // namespace vicinal::ops

@@ -126,7 +126,7 @@ Reached reach_rows(const Context& ctx, const Index& index, const Hdbscan& fitted
   const std::uint64_t own =
       static_cast<std::uint64_t>(queries.rows()) * (2 + static_cast<std::uint64_t>(queries.cols())) * sizeof(double) +
       result_bytes;
-  const Context rest = ctx.with_memory_limit(ctx.memory_limit() > own ? ctx.memory_limit() - own : 1);
+  const Context rest = core::beside(ctx, own);
   const Plan plan = plan_knn(rest, index.table(), &queries, first_lists(index, fitted.options));
   core::require_memory(ctx, own + plan.memory, "prediction");
   return Reaching(rest, index, fitted, queries).run();
