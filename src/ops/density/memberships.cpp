@@ -270,7 +270,6 @@ void weigh_all(const Context& ctx, const Index& index, const Hdbscan& fitted, co
   const std::uint64_t kept = result_bytes + reached_bytes +
                              ops::Branches::bytes(std::ssize(fitted.tree.parents), fitted.clusters, ctx.threads()) +
                              few_bytes(ctx, std::ssize(fitted.exemplars), index.cols());
-  core::require_memory(ctx, kept, kMemberships);
   const Context rest = core::beside(ctx, kept);
   core::require_memory(ctx, kept + search_bytes(rest, rows, most_searched(fitted), step, fitted.options), kMemberships);
   if (queries != nullptr) reached = ops::reach_rows(ctx, index, fitted, rows, result_bytes);
