@@ -10,6 +10,8 @@ ctest must know stands in the test's source, in comments of one line:
     // fake device: FILTER              the tests of a source that run with the fake device, too. Without this line: all
                                         of contract/, none of unit/
     // fake device, sanitized: FILTER   those that run with it in a sanitizer's build, where all would take too long
+    // fake device, together: FILTER    those that also run on two fake devices as one, as `tests/gpu/run.sh devices`
+                                        runs more of them on a machine's
 
 A FILTER is GoogleTest's: patterns joined by `:`, then `-` and patterns of what is left out. `-*` is none.
 """
@@ -26,7 +28,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent
 PYTEST = ["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
 PROPERTY = re.compile(r"^# ctest: (\w+) (.+)$", re.MULTILINE)
-FAKE_DEVICE = re.compile(r"^(?:#|//) fake device(, sanitized)?: (\S+)", re.MULTILINE)
+FAKE_DEVICE = re.compile(r"^(?:#|//) fake device(, sanitized|, together)?: (\S+)", re.MULTILINE)
 # What a sanitizer leaves out, by VICINAL_SANITIZE. AddressSanitizer: what repeats a computation with other numbers of
 # threads, and what is decided about large tables. ThreadSanitizer: what differs from another test in its values alone.
 LEFT_OUT = {
@@ -145,6 +147,13 @@ class Registry:
             self.add(f"fake_device.{source.parent.name}.{source.stem.removesuffix('_test')}", (kind, "device"),
                      [executable, "--gtest_filter=" + ":".join(asked)],
                      {"VICINAL_TEST_DEVICE": "cuda", **self.fake_device}, COST=20)
+        together = filters.get(", together")
+        if together and not sanitizer:
+            asked = [name for name in names if is_chosen(name, together)]
+            assert asked, f"{source}: '{together}' chooses no test"
+            self.add(f"fake_devices.{source.parent.name}.{source.stem.removesuffix('_test')}", (kind, "device"),
+                     [executable, "--gtest_filter=" + ":".join(asked)],
+                     {"VICINAL_TEST_DEVICE": "cuda", "VICINAL_TEST_DEVICES": "cuda:0,1", **self.fake_device}, COST=10)
 
     def add_manners(self):
         for file in sorted(HERE.glob("manners/test_*.py")):

@@ -1,14 +1,21 @@
 // `vicinal-bench devices`: the same jobs on 1, 2 and 4 CUDA devices in turns, in one process. Answers are compared with
 // those of the first number of devices, so that no time is of a wrong one. Efficiency is the time of one device over
 // the number of devices times theirs. The transfer's share is what a call takes more than one whose rows are on the
-// devices already; of k-means, what is not iterations.
+// devices already; of k-means, what is not iterations. What the call itself says of its time is kept, too, and of
+// several devices the time of each in each phase (VICINAL_DEVICE_TIMES, src/plugin/cuda/crew.hpp). Memory of results is
+// given back outside of the time.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,6 +23,8 @@
 #include <numeric>
 #include <sstream>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/common_options.hpp"
 #include "base/interrupt.hpp"
@@ -38,8 +47,8 @@ struct DevicesOptions {
   std::string commit;
   std::string output;
   double scale = 1;
-  int repeat = 3;
-  int warmup = 1;
+  int repeat = 0;  // 0: as the job has it
+  int warmup = -1;
 };
 
 /// What a call gave and took.
@@ -47,6 +56,7 @@ struct DevicesAnswer {
   std::vector<std::int64_t> ids;
   std::vector<double> numbers;
   Plan plan;
+  Json seconds;       ///< of its parts, as the call says
   double apart = -1;  ///< seconds beside the transfer; below 0: unknown
 
   [[nodiscard]] bool same(const DevicesAnswer& other) const {
@@ -55,18 +65,22 @@ struct DevicesAnswer {
   }
 };
 
-/// A job on one context; `rows_there` runs it again with rows that are on the devices already, where that is possible.
+/// A job on one context; both functions return the seconds of the call. `again` makes an index and returns a function
+/// that asks it, so that rows are on the devices already; null where that is not possible.
 struct DevicesJob {
   std::string name;
   std::string shape;
-  std::function<DevicesAnswer(const Context& ctx)> run;
-  std::function<void(const Context& ctx, const std::function<void(const std::function<void()>&)>& time)> rows_there;
+  std::function<double(const Context& ctx, DevicesAnswer& answer)> run;
+  std::function<std::function<double()>(const Context& ctx)> again;
+  std::function<void(const Context& ctx)> warm;  ///< a small job in the place of those before the timed ones
+  int repeat = 3;
 };
 
-/// Normal enough: each value is a sum of four uniform ones, from one random word.
-std::vector<float> made_rows(const Context& ctx, std::int64_t n, std::int64_t d, std::uint64_t seed) {
+/// Normal enough: each value is a sum of four uniform ones, from one random word. Not cleared before: one thread would
+/// take longer for that than all of them for the values.
+std::unique_ptr<const float[]> made_rows(const Context& ctx, std::int64_t n, std::int64_t d, std::uint64_t seed) {
   constexpr std::int64_t kBlock = 4096;
-  std::vector<float> rows(static_cast<std::size_t>(n * d));
+  std::unique_ptr<float[]> rows(new float[static_cast<std::size_t>(n * d)]);
   std::atomic<std::int64_t> next = 0;
   const auto fill = [&] {
     for (std::int64_t block = next++; block * kBlock < n; block = next++) {
@@ -90,11 +104,54 @@ std::vector<float> made_rows(const Context& ctx, std::int64_t n, std::int64_t d,
   return rows;
 }
 
-double seconds_of(const std::function<void()>& work) {
+/// Seconds of result = call(); its destruction is not among them.
+template <class Call, class Result>
+double seconds_of(const Call& call, Result& result) {
+  result = {};
   const auto start = std::chrono::steady_clock::now();
-  work();
+  result = call();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
+
+/// Where the devices' phases are written while it lives, and their sums by the names of phases.
+class PhaseTimes {
+ public:
+  PhaseTimes() : path_(std::filesystem::temp_directory_path() / fmt::format("vicinal-devices-{}", getpid())) {
+    static_cast<void>(setenv("VICINAL_DEVICE_TIMES", path_.c_str(), 1));
+    clear();
+  }
+  ~PhaseTimes() {
+    clear();
+    static_cast<void>(unsetenv("VICINAL_DEVICE_TIMES"));
+  }
+  PhaseTimes(const PhaseTimes&) = delete;
+  PhaseTimes& operator=(const PhaseTimes&) = delete;
+
+  void clear() const { static_cast<void>(std::remove(path_.c_str())); }
+  /// {name: {"runs", "host": seconds since the phase before, "devices": [seconds of each]}}. What was before the first
+  /// phase is another call's.
+  [[nodiscard]] Json sums() const {
+    Json sums = Json::object();
+    std::ifstream file(path_);
+    bool is_first = true;
+    for (std::string line; std::getline(file, line); is_first = false) {
+      const Json phase = Json::parse(line);
+      Json& to = sums[phase.at("phase").get<std::string>()];
+      if (to.is_null()) to = {{"runs", 0}, {"host", 0.0}, {"devices", Json::array()}};
+      to["runs"] = to["runs"].get<int>() + 1;
+      to["host"] = to["host"].get<double>() + (is_first ? 0 : phase.at("host").get<double>());
+      const Json& each = phase.at("devices");
+      for (std::size_t i = 0; i < each.size(); ++i) {
+        if (i == to["devices"].size()) to["devices"].push_back(0.0);
+        to["devices"][i] = to["devices"][i].get<double>() + each[i].get<double>();
+      }
+    }
+    return sums;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
 
 class DevicesBench {
  public:
@@ -115,6 +172,7 @@ class DevicesBench {
       print_json(result());
     } else {
       print_text(format_table(printed_));
+      if (printed_phases_.size() > 1) print_text(format_table(printed_phases_));
     }
     if (different_ > 0) throw Error(ErrorCode::internal, fmt::format("{} results differ", different_));
   }
@@ -126,37 +184,44 @@ class DevicesBench {
 
   void within() {
     const std::int64_t n = scaled(4'000'000);
-    const std::vector<float> rows = made_rows(host_, n, 41, 1);
-    const TableView table(rows.data(), n, 41);
+    const std::unique_ptr<const float[]> rows = made_rows(host_, n, 41, 1);
+    const TableView table(rows.get(), n, 41);
     const KnnOptions options{.k = 32};
-    measure_job({"knn-within", fmt::format("{} x 41, k 32", n),
-                 [&](const Context& ctx) { return answer_of(knn(ctx, table, options)); },
-                 [&](const Context& ctx, const auto& time) {
-                   const Index index(ctx, table);
-                   knn(ctx, index, options);
-                   time([&] { knn(ctx, index, options); });
-                 }});
+    measure_job({"knn-within",
+                 fmt::format("{} x 41, k 32", n),
+                 [&](const Context& ctx, DevicesAnswer& answer) {
+                   return searched([&] { return knn(ctx, table, options); }, answer);
+                 },
+                 [&](const Context& ctx) {
+                   return asked_again(ctx, table,
+                                      [&](const Context& own, const Index& index) { return knn(own, index, options); });
+                 },
+                 {}});
   }
   void queries() {
     const std::int64_t n = scaled(10'000'000);
     const std::int64_t m = scaled(100'000);
-    const std::vector<float> rows = made_rows(host_, n, 128, 2);
-    const std::vector<float> asked = made_rows(host_, m, 128, 3);
-    const TableView table(rows.data(), n, 128);
-    const TableView views(asked.data(), m, 128);
+    const std::unique_ptr<const float[]> rows = made_rows(host_, n, 128, 2);
+    const std::unique_ptr<const float[]> asked = made_rows(host_, m, 128, 3);
+    const TableView table(rows.get(), n, 128);
+    const TableView views(asked.get(), m, 128);
     const KnnOptions options{.k = 32};
-    measure_job({"knn-queries", fmt::format("{} x 128, {} queries, k 32", n, m),
-                 [&](const Context& ctx) { return answer_of(knn(ctx, table, views, options)); },
-                 [&](const Context& ctx, const auto& time) {
-                   const Index index(ctx, table);
-                   knn(ctx, index, views, options);
-                   time([&] { knn(ctx, index, views, options); });
-                 }});
+    measure_job({"knn-queries",
+                 fmt::format("{} x 128, {} queries, k 32", n, m),
+                 [&](const Context& ctx, DevicesAnswer& answer) {
+                   return searched([&] { return knn(ctx, table, views, options); }, answer);
+                 },
+                 [&](const Context& ctx) {
+                   return asked_again(ctx, table, [&](const Context& own, const Index& index) {
+                     return knn(own, index, views, options);
+                   });
+                 },
+                 {}});
   }
   void clusters() {
     const std::int64_t n = scaled(32'000'000);
-    const std::vector<float> rows = made_rows(host_, n, 128, 4);
-    const TableView table(rows.data(), n, 128);
+    const std::unique_ptr<const float[]> rows = made_rows(host_, n, 128, 4);
+    const TableView table(rows.get(), n, 128);
     KMeansOptions options;
     options.clusters = std::min<std::int64_t>(1024, n / 8);
     options.init = KMeansInit::first_k;
@@ -164,39 +229,64 @@ class DevicesBench {
     options.max_iterations = 20;
     measure_job({"kmeans",
                  fmt::format("{} x 128, {} clusters, 20 iterations", n, options.clusters),
-                 [&](const Context& ctx) {
-                   KMeans found = kmeans(ctx, table, options);
-                   DevicesAnswer answer;
+                 [&](const Context& ctx, DevicesAnswer& answer) {
+                   KMeans found;
+                   const double seconds = seconds_of([&] { return kmeans(ctx, table, options); }, found);
                    answer.ids.assign(found.labels.begin(), found.labels.end());
                    answer.numbers = std::move(found.centres);
                    answer.numbers.push_back(found.inertia);
                    answer.plan = found.plan;
                    answer.apart = found.stats.iterate_seconds;
-                   return answer;
+                   answer.seconds = {{"iterate", found.stats.iterate_seconds},
+                                     {"beside", seconds - found.stats.iterate_seconds}};
+                   return seconds;
                  },
+                 {},
                  {}});
   }
   void outliers() {
     const std::int64_t n = scaled(10'000'000);
-    const std::vector<float> rows = made_rows(host_, n, 16, 5);
-    const TableView table(rows.data(), n, 16);
+    const std::unique_ptr<const float[]> rows = made_rows(host_, n, 16, 5);
+    const TableView table(rows.get(), n, 16);
     const LofOptions options{.k = 20};
+    const auto score = [&](const Context& own, const Index& index) { return lof(own, index, options); };
     measure_job({"lof", fmt::format("{} x 16, k 20", n),
-                 [&](const Context& ctx) {
-                   Lof found = lof(ctx, table, options);
-                   DevicesAnswer answer;
+                 [&](const Context& ctx, DevicesAnswer& answer) {
+                   Lof found;
+                   const double seconds = seconds_of([&] { return lof(ctx, table, options); }, found);
                    answer.numbers = std::move(found.scores);
                    answer.plan = found.plan;
-                   return answer;
+                   answer.seconds = parts_of(found.stats, seconds - found.score_seconds);
+                   answer.seconds["score"] = found.score_seconds;
+                   return seconds;
                  },
-                 [&](const Context& ctx, const auto& time) {
-                   const Index index(ctx, table);
-                   lof(ctx, index, options);
-                   time([&] { lof(ctx, index, options); });
-                 }});
+                 [&](const Context& ctx) { return asked_again(ctx, table, score); },
+                 // Where a call takes so long, kernels are loaded by a small one.
+                 [&](const Context& ctx) { lof(ctx, table.slice(0, std::max<std::int64_t>(200, n / 100)), options); },
+                 1});
   }
-  static DevicesAnswer answer_of(NeighborGraph graph) {
-    return {std::move(graph.ids), std::move(graph.distances), std::move(graph.plan)};
+
+  static Json parts_of(const SearchStats& stats, double seconds) {
+    return {{"prepare", stats.prepare_seconds},
+            {"search", stats.search_seconds},
+            {"beside", seconds - stats.prepare_seconds - stats.search_seconds}};
+  }
+  template <class Call>
+  static double searched(const Call& call, DevicesAnswer& answer) {
+    NeighborGraph graph;
+    const double seconds = seconds_of(call, graph);
+    answer = {std::move(graph.ids), std::move(graph.distances), std::move(graph.plan), parts_of(graph.stats, seconds)};
+    return seconds;
+  }
+  /// The first call, which is not timed, takes the rows to where they stay.
+  template <class Ask>
+  static std::function<double()> asked_again(const Context& ctx, const TableView& table, const Ask& ask) {
+    const auto index = std::make_shared<const Index>(ctx, table);
+    ask(ctx, *index);
+    return [&ctx, index, ask] {
+      decltype(ask(ctx, *index)) result;
+      return seconds_of([&] { return ask(ctx, *index); }, result);
+    };
   }
 
   void measure_job(const DevicesJob& job) {
@@ -211,22 +301,24 @@ class DevicesBench {
       cuda.cancel = interrupt_token();
       const Context ctx = Context::cuda(cuda);
       auto answer = std::make_unique<DevicesAnswer>();
-      std::vector<double> apart;
-      const Timings seconds = measure(
-          ctx, options_.warmup, options_.repeat,
-          [&] {
-            *answer = {};
-            *answer = job.run(ctx);
-          },
-          [&] { apart.push_back(answer->apart); });
-      double there = *std::min_element(apart.begin(), apart.end());
-      if (job.rows_there) {
-        job.rows_there(ctx, [&](const std::function<void()>& work) {
-          for (int i = 0; i < options_.repeat; ++i) {
-            const double taken = seconds_of(work);
-            there = i == 0 ? taken : std::min(there, taken);
-          }
-        });
+      const int repeat = options_.repeat > 0 ? options_.repeat : job.repeat;
+      if (options_.warmup < 0 && job.warm) job.warm(ctx);
+      const int warmup = options_.warmup >= 0 ? options_.warmup : job.warm ? 0 : 1;
+      Timings seconds;
+      double there = -1;
+      for (int i = 0; i < warmup + repeat; ++i) {
+        ctx.check_cancelled();
+        *answer = {};
+        times_.clear();
+        const double taken = job.run(ctx, *answer);
+        if (i < warmup) continue;
+        seconds.seconds.push_back(taken);
+        if (answer->apart >= 0) there = i == warmup ? answer->apart : std::min(there, answer->apart);
+      }
+      const Json phases = times_.sums();
+      if (job.again) {
+        const std::function<double()> ask = job.again(ctx);
+        for (int i = 0; i < repeat; ++i) there = i == 0 ? ask() : std::min(there, ask());
       }
       if (count == options_.counts.front()) of_one = seconds.least() * count;
       const bool same = first == nullptr || answer->same(*first);
@@ -239,6 +331,8 @@ class DevicesBench {
                         {"device", ctx.device()},
                         {"threads", ctx.threads()},
                         {"seconds", to_json(seconds)},
+                        {"seconds_of_last", answer->seconds},
+                        {"phases_of_last", phases},
                         {"seconds_without_transfer", there},
                         {"transfer_share", share},
                         {"efficiency", efficiency},
@@ -250,6 +344,13 @@ class DevicesBench {
       printed_.push_back({job.name, job.shape, fmt::format("{}", count), fmt::format("{:.3f}", seconds.least()),
                           fmt::format("{:.1f} %", 100 * efficiency), fmt::format("{:.1f} %", 100 * share),
                           same ? "yes" : "NO", std::string(name_of(answer->plan.method))});
+      for (const auto& [phase, sums] : phases.items()) {
+        std::vector<double> each;
+        for (const Json& own : sums["devices"]) each.push_back(own.get<double>());
+        printed_phases_.push_back(
+            {job.name, fmt::format("{}", count), phase, fmt::format("{}", sums["runs"].get<int>()),
+             fmt::format("{:.3f}", sums["host"].get<double>()), fmt::format("{:.3f}", fmt::join(each, " "))});
+      }
       if (first == nullptr) first = std::move(answer);
       // After every line, so that a run that is ended leaves what it has.
       if (!options_.output.empty()) write_text(options_.output, result().dump(2) + "\n");
@@ -265,10 +366,13 @@ class DevicesBench {
   }
 
   const DevicesOptions& options_;
+  const PhaseTimes times_;
   const Context host_;
   const Json head_ = head_of_results("bench devices", options_.commit);
   std::vector<std::vector<std::string>> printed_ = {
       {"job", "shape", "devices", "least s", "efficiency", "transfer", "same bits", "method"}};
+  std::vector<std::vector<std::string>> printed_phases_ = {
+      {"job", "devices", "phase of the last run", "runs", "host s before", "s of each device"}};
   std::vector<Json> lines_;
   int different_ = 0;
 };
@@ -286,8 +390,10 @@ Command add_bench_devices(const Parser& root) {
   app.add_option("--scale", options->scale, "Times the rows and queries of each job")
       .type_name("X")
       .capture_default_str();
-  app.add_option("--repeat", options->repeat, "Timed runs").type_name("N").capture_default_str().between(1, 1000);
-  app.add_option("--warmup", options->warmup, "Runs before them").type_name("N").capture_default_str().between(0, 1000);
+  app.add_option("--repeat", options->repeat, "Timed runs [3; of lof 1]").type_name("N").between(1, 1000);
+  app.add_option("--warmup", options->warmup, "Runs before them [1; of lof one of a hundredth of the rows]")
+      .type_name("N")
+      .between(0, 1000);
   app.add_option("--commit", options->commit, "Commit to note in the result").type_name("ID");
   app.add_option("-o,--output", options->output, "Where to write the result, too (.json)").type_name("FILE");
   add_common_options(app, options->common);

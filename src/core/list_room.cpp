@@ -1,4 +1,5 @@
-// See list_room.hpp. All threads touch the pages; then one thread for each vector writes the zeros.
+// See list_room.hpp. All threads touch the pages, which are large where the system has such; then one thread for each
+// vector writes the zeros.
 #include "core/list_room.hpp"
 
 #include <sys/mman.h>
@@ -28,6 +29,9 @@ void touch_pages(const Context& ctx, void* data, std::size_t bytes) {
   const std::size_t before = (page - reinterpret_cast<std::uintptr_t>(data) % page) % page;
   std::byte* const begin = static_cast<std::byte*>(data) + before;
   const std::size_t whole = (bytes - before) / page * page;
+#ifdef MADV_HUGEPAGE
+  static_cast<void>(madvise(begin, whole, MADV_HUGEPAGE));  // where it is refused, pages stay small
+#endif
   parallel_for(ctx, static_cast<std::int64_t>((whole + kRange - 1) / kRange), [&](std::int64_t task, int /*worker*/) {
     const std::size_t first = static_cast<std::size_t>(task) * kRange;
     // What fails here fails again, or not, where the memory is written.

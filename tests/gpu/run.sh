@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Usage: run.sh [tests|portable|sanitize|all|devices|python|sklearn] in the folder that carry.sh made. Runs the contract tests on
-# the CUDA device alone, as many at a time as there are cores; then all again with the screen that other devices have
-# (portable); then the smaller ones of them under compute-sanitizer, where that is at hand. Needs bash, a driver, and
-# nothing else. `devices`: what several devices give, and the contract tests of searches, k-means and outlier scores on
-# DEVICES (cuda:0,1) as one. `python` runs python_tables.py and scikit-learn's own tests with vicinal on the device. It needs Python
-# 3.12 or later with pytest, and the wheels that carry.sh was given; CuPy, PyTorch and JAX are used where they are
-# installed. `sklearn` uses the machine's cores instead: scikit-learn's tests with seeds 42, 0 and 7, what uses its
-# classes, and, as far as MINUTES (8) allow, the whole suite; what is done is not done again.
+# Usage: run.sh [tests|portable|sanitize|all|devices|python|sklearn] in the folder that carry.sh made. Runs the
+# contract tests on the CUDA device alone, as many at a time as there are cores; then all again with the screen that
+# other devices have (portable); then the smaller ones of them under compute-sanitizer, where that is at hand. Needs
+# bash, a driver, and nothing else. `devices`: what several devices give, and the contract tests of searches, k-means
+# and outlier scores on DEVICES (cuda:0,1) as one; of the searches that are made for each dtype, those of float32 and
+# uint8, because no dtype is divided in its own way. `python` runs python_tables.py and scikit-learn's own tests with
+# vicinal on the device. It needs Python 3.12 or later with pytest, and the wheels that carry.sh was given; CuPy,
+# PyTorch and JAX are used where they are installed. `sklearn` uses the machine's cores instead: scikit-learn's tests
+# with seeds 42, 0 and 7, what uses its classes, and, as far as MINUTES (8) allow, the whole suite; what is done is
+# not done again.
 # Where polars is lacking (its wheels can be carried) twelve tests are skipped that `common` counts, which fails.
 # SHARDS sets how many run at a time, FILTER which tests, SANITIZE_FILTER which are sanitized, PYTHON which Python,
 # GROUPS_OF_TESTS which of scikit-learn's tests (suite.py --list), PYTEST_FILTER which of python_tables.py.
@@ -147,8 +149,9 @@ case $what in
     run_sanitizer
     ;;
   devices)
-    FILTER='OnDevice/Devices*:Devices.*' run_tests devices
-    FILTER=${FILTER:-Search*:Random*:Radius*:Vote*:Regress*:KMeans*:Lof*:LOF*:Outlier*:Parts*:Tree*:Refusal*} \
+    FILTER='OnDevice/Devices*:Devices*' run_tests devices
+    searches='Search/PerMetricAndDType.*_float32:Search/PerMetricAndDType.*_uint8:Search/PerMetric.*:Search/Large.*'
+    FILTER=${FILTER:-$searches:Random*:Radius*:Vote*:Regress*:KMeans*:Lof*:LOF*:Outlier*:Parts*:Tree*:Refusal*} \
       run_tests together "VICINAL_TEST_DEVICES=${DEVICES:-cuda:0,1}"
     ;;
   python) run_python ;;

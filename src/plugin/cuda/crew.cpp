@@ -5,13 +5,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <deque>
 #include <exception>
+#include <fstream>
 #include <map>
 #include <string_view>
 #include <utility>
 
 #include "backend/nearest.hpp"
 #include "core/context_state.hpp"
+#include "core/seconds.hpp"
 
 namespace vicinal::plugin {
 namespace {
@@ -63,17 +67,30 @@ struct Crew::Board {
     double fraction = 0;
     bool ended = true;
     Fault fault;
+    double seconds = 0;
+  };
+
+  /// What a device's thread waits for, on whose stack it lies.
+  struct Errand {
+    const std::function<void()>& work;
+    std::exception_ptr error = {};
+    bool ended = false;
   };
 
   std::mutex mutex;
-  std::condition_variable changed;
+  std::condition_variable changed;  // for the calling thread
+  std::condition_variable done;     // for those that wait for an errand
   bool woken = false;
   std::vector<Place> places;
+  std::deque<Errand*> errands;
+  std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();  // the last phase
+  std::chrono::steady_clock::time_point ended = begun;
 };
 
 Crew::Crew(const CudaOptions& options, const CpuOptions& host, core::Ablation ablation)
     : board_(std::make_shared<Board>()), number_(number_of(options.devices)), owner_(getpid()) {
   const std::size_t count = options.devices.size();
+  if (const char* const times = std::getenv("VICINAL_DEVICE_TIMES")) times_ = times;
   board_->places = std::vector<Board::Place>(count);
   for (std::size_t i = 0; i < count; ++i) {
     CpuOptions own = host;
@@ -104,11 +121,12 @@ void Crew::wake() {
 }
 
 /// The threads of one phase.
-class Crew::Phase {
+class Crew::Phase final : public CallersThread {
  public:
   Phase(Crew& crew, const Context& ctx, std::int64_t count, const std::function<void(std::int64_t)>& work)
       : board_(*crew.board_), ctx_(ctx), count_(static_cast<std::size_t>(count)) {
     board_.woken = false;
+    board_.begun = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < count_; ++i) {
       Board::Place& place = board_.places[i];
       core::ContextAccess::set(place.cancel, false);
@@ -121,6 +139,7 @@ class Crew::Phase {
     for (std::size_t i = 0; i < count_; ++i) {
       const auto body = [this, i, &work, &device = crew.context(static_cast<std::int64_t>(i)).device()] {
         Fault fault;
+        CallersThread::current() = this;
         try {  // in the floating-point environment of the thread that starts this one
           work(static_cast<std::int64_t>(i));
         } catch (...) {
@@ -137,19 +156,29 @@ class Crew::Phase {
       }
     }
   }
-  ~Phase() {
+  ~Phase() override {
     for (std::thread& thread : threads_) thread.join();
   }
   Phase(const Phase&) = delete;
   Phase& operator=(const Phase&) = delete;
+
+  void run(const std::function<void()>& work) override {
+    Board::Errand errand{work};
+    std::unique_lock lock(board_.mutex);
+    board_.errands.push_back(&errand);
+    board_.changed.notify_all();
+    board_.done.wait(lock, [&] { return errand.ended; });
+    if (errand.error) std::rethrow_exception(errand.error);
+  }
 
   /// Until all threads have ended.
   void attend(const std::function<void()>& meanwhile) {
     for (bool ended = false; !ended;) {
       {
         std::unique_lock lock(board_.mutex);
-        board_.changed.wait_for(lock, kPoll, [&] { return board_.woken || has_ended(); });
+        board_.changed.wait_for(lock, kPoll, [&] { return board_.woken || !board_.errands.empty() || has_ended(); });
         board_.woken = false;
+        if (!board_.errands.empty()) do_errand(lock);
         ended = has_ended();
       }
       if (ctx_.cancel_token().cancelled()) cancel(0, count_);
@@ -163,23 +192,40 @@ class Crew::Phase {
       }
     }
   }
-  void finish() const {
-    if (own_ && !failed_first()) std::rethrow_exception(own_);
+  void finish() {
+    std::exception_ptr first = failed_first() ? nullptr : own_;
     for (const bool cancels : {false, true}) {
-      for (std::size_t i = 0; i < count_; ++i) {
+      for (std::size_t i = 0; i < count_ && !first; ++i) {
         const Fault& fault = board_.places[i].fault;
-        if (fault.error && fault.is_cancel == cancels) std::rethrow_exception(fault.error);
+        if (fault.is_cancel == cancels) first = fault.error;
       }
     }
+    for (Board::Place& place : board_.places) place.fault = {};  // the crew may outlive what was thrown
+    if (first) std::rethrow_exception(first);
   }
 
  private:
+  /// The first one, without the lock, so that the next look at the cancel token is soon.
+  void do_errand(std::unique_lock<std::mutex>& lock) {
+    Board::Errand& errand = *board_.errands.front();
+    board_.errands.pop_front();
+    lock.unlock();
+    try {
+      errand.work();
+    } catch (...) {
+      errand.error = std::current_exception();
+    }
+    lock.lock();
+    errand.ended = true;
+    board_.done.notify_all();
+  }
   void end(std::size_t member, Fault fault) {
     {
       const std::lock_guard lock(board_.mutex);
       // Of what is wrong with the data the lowest row is named: the devices before this one go on.
       if (fault.error) cancel(fault.is_of_data ? member : 0, count_);
       board_.places[member].fault = std::move(fault);
+      board_.places[member].seconds = seconds_since(board_.begun);
       board_.places[member].ended = true;
     }
     board_.changed.notify_all();
@@ -253,12 +299,24 @@ class Crew::Turn {
   Crew& crew_;
 };
 
-void Crew::run(const Context& ctx, std::int64_t count, const std::function<void(std::int64_t)>& work,
+void Crew::run(const char* name, const Context& ctx, std::int64_t count, const std::function<void(std::int64_t)>& work,
                const std::function<void()>& meanwhile) {
   const Turn turn(*this, ctx);
   Phase phase(*this, ctx, std::min(count, size()), work);
   phase.attend(meanwhile);
+  if (!times_.empty()) note(name, std::min(count, size()));
   phase.finish();
+}
+
+void Crew::note(const char* name, std::int64_t count) const {
+  const std::chrono::duration<double> before = board_->begun - board_->ended;
+  std::ofstream file(times_, std::ios::app);
+  file << "{\"phase\": \"" << name << "\", \"host\": " << before.count() << ", \"devices\": [";
+  for (std::int64_t i = 0; i < count; ++i) {
+    file << (i > 0 ? ", " : "") << board_->places[static_cast<std::size_t>(i)].seconds;
+  }
+  file << "]}\n";
+  board_->ended = std::chrono::steady_clock::now();
 }
 
 void Crew::run_here(const Context& ctx, std::int64_t member, const std::function<void()>& work) {

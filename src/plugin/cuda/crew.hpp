@@ -1,6 +1,8 @@
 // The devices of a context that has several. A call is divided into phases, and in each a thread for every device works
-// by itself; the calling thread waits for all of them, polls the cancel token and reports progress. So nothing waits
-// for a device that has failed: the others are canceled, and when their threads have ended, one error is thrown.
+// by itself; the calling thread waits for all of them, polls the cancel token, reports progress, and calls block
+// sources for them. So nothing waits for a device that has failed: the others are canceled, and when their threads have
+// ended, one error is thrown. Where VICINAL_DEVICE_TIMES names a file when the crew is made, each phase appends a line
+// to it, for benchmarks: {"phase": its name, "host": seconds since the phase before, "devices": [seconds of each]}.
 #pragma once
 
 #include <sys/types.h>
@@ -40,12 +42,12 @@ class Crew {
   [[nodiscard]] const Context& context(std::int64_t member) const { return of(member).ctx; }
   [[nodiscard]] const std::shared_ptr<Device>& device(std::int64_t member) const { return of(member).device; }
 
-  /// One phase: runs work(member) on a thread for each of the first `count` devices. `meanwhile` is called on the
-  /// calling thread again and again, after `wake` and when all have ended. Throws, when all have ended, what the lowest
-  /// device threw that was not canceled because of others; what is wrong with a device, and not with the data, is
-  /// preceded by its name. Calls from several threads take turns.
-  void run(const Context& ctx, std::int64_t count, const std::function<void(std::int64_t member)>& work,
-           const std::function<void()>& meanwhile = {});
+  /// A phase of this name: runs work(member) on a thread for each of the first `count` devices. `meanwhile` is called
+  /// on the calling thread again and again, after `wake` and when all have ended. Throws, when all have ended, what the
+  /// lowest device threw that was not canceled because of others; what is wrong with a device, and not with the data,
+  /// is preceded by its name. Calls from several threads take turns.
+  void run(const char* name, const Context& ctx, std::int64_t count,
+           const std::function<void(std::int64_t member)>& work, const std::function<void()>& meanwhile = {});
   /// A phase of one device, whose work is short: on the calling thread.
   void run_here(const Context& ctx, std::int64_t member, const std::function<void()>& work);
   /// For a device's thread: calls `meanwhile` soon.
@@ -60,12 +62,14 @@ class Crew {
   class Phase;
   class Turn;
 
+  void note(const char* name, std::int64_t count) const;
   [[nodiscard]] const Member& of(std::int64_t member) const { return members_[static_cast<std::size_t>(member)]; }
 
   std::shared_ptr<Board> board_;
   std::vector<Member> members_;
   int number_;
   pid_t owner_;
+  std::string times_;  // where phases are noted; empty: nowhere
   std::mutex turn_;
   std::atomic<std::thread::id> caller_;  // whose turn it is
 };

@@ -59,6 +59,11 @@ void Call::check() const {
   if (error_) std::rethrow_exception(error_);
 }
 
+CallersThread*& CallersThread::current() noexcept {
+  static thread_local CallersThread* current = nullptr;
+  return current;
+}
+
 Table BorrowedTable::shape_of(const TableView& view) {
   Table table;
   table.data = view.is_block_source() ? nullptr : view.data();
@@ -83,10 +88,11 @@ void BorrowedTable::fill(std::int64_t begin, std::int64_t end, void* rows) const
   const Context& ctx = call_.context();
   const std::int64_t bytes = view_.cols() * size_of(view_.dtype());
   const std::int64_t step = std::max<std::int64_t>(1, kFillBytes / bytes);
+  const auto copy = [&] { core::copy_rows(view_, begin, end, rows); };
   if (view_.is_block_source() || end - begin <= step) {
     ctx.check_cancelled();
-    core::copy_rows(view_, begin, end, rows);
-    return;
+    CallersThread* const caller = view_.is_block_source() ? CallersThread::current() : nullptr;
+    return caller != nullptr ? caller->run(copy) : copy();
   }
   core::parallel_for(ctx, (end - begin + step - 1) / step, [&](std::int64_t task, int /*worker*/) {
     const std::int64_t first = begin + task * step;

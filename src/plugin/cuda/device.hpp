@@ -40,6 +40,22 @@ class Call {
   std::atomic<bool> failed_{false};
 };
 
+/// Has work done on the thread that called the library, for a thread of the library's own: block sources are called
+/// there.
+class CallersThread {
+ public:
+  CallersThread() = default;
+  virtual ~CallersThread() = default;
+  CallersThread(const CallersThread&) = delete;
+  CallersThread& operator=(const CallersThread&) = delete;
+
+  /// Waits for the end of work(), and throws what it threw.
+  virtual void run(const std::function<void()>& work) = 0;
+
+  /// That of this thread; null on the caller's own.
+  static CallersThread*& current() noexcept;
+};
+
 /// A table as the plug-in sees it. Borrows the view and the call.
 class BorrowedTable {
  public:

@@ -66,7 +66,7 @@ class DividedLloyd final : public kernels::Lloyd {
         task_(task),
         cuts_(equal_cuts(task.table.rows(), crew_->size(), 1)),
         members_(cuts_.size() - 1) {
-    run([&](std::int64_t i) {
+    run("take", [&](std::int64_t i) {
       of(i) = make_lloyd(crew_->device(i), crew_->context(i), rows_of(task_, begin(i), begin(i + 1)), true);
     });
     if (task_.sums) share();
@@ -74,17 +74,17 @@ class DividedLloyd final : public kernels::Lloyd {
 
   void start(std::span<const double> centres) override {
     k_ = static_cast<std::int64_t>(centres.size()) / task_.table.cols();
-    run([&](std::int64_t i) { of(i)->start(centres); });
+    run("start", [&](std::int64_t i) { of(i)->start(centres); });
   }
   void recentre(std::span<const double> centres) override {
-    run([&](std::int64_t i) { of(i)->recentre(centres); });
+    run("start", [&](std::int64_t i) { of(i)->recentre(centres); });
   }
   kernels::LloydStep assign() override {
     is_merged_ = false;
     std::vector<std::int64_t> changed(members_.size());
     const bool summed = task_.sums;
     std::vector<std::vector<std::int64_t>> sizes(members_.size());
-    run([&](std::int64_t i) {
+    run("assign", [&](std::int64_t i) {
       const auto at = static_cast<std::size_t>(i);
       changed[at] = of(i)->assign().changed;
       if (summed) {
@@ -111,12 +111,12 @@ class DividedLloyd final : public kernels::Lloyd {
   }
   double means() override {
     if (!is_merged_) {
-      run([&](std::int64_t i) { parts_[static_cast<std::size_t>(i)] = of(i)->parts(); });
+      run("means", [&](std::int64_t i) { parts_[static_cast<std::size_t>(i)] = of(i)->parts(); });
       merge_parts();
     }
     is_merged_ = false;
     std::vector<double> shifts(members_.size());
-    run([&](std::int64_t i) { shifts[static_cast<std::size_t>(i)] = of(i)->means_of(parts_.front()); });
+    run("means", [&](std::int64_t i) { shifts[static_cast<std::size_t>(i)] = of(i)->means_of(parts_.front()); });
     return shifts.front();
   }
   void move(std::int64_t row, std::int32_t cluster) override {
@@ -125,26 +125,26 @@ class DividedLloyd final : public kernels::Lloyd {
     crew_->run_here(ctx_, i, [&] { of(i)->move(row - begin(i), cluster); });
   }
   void centres(std::span<double> centres) const override {
-    crew_->run(ctx_, 1, [&](std::int64_t i) { of(i)->centres(centres); });
+    crew_->run("fetch", ctx_, 1, [&](std::int64_t i) { of(i)->centres(centres); });
   }
   void sizes(std::span<std::int64_t> sizes) const override {
     std::vector<std::vector<std::int64_t>> found(members_.size(), std::vector<std::int64_t>(sizes.size()));
-    run([&](std::int64_t i) { of(i)->sizes(found[static_cast<std::size_t>(i)]); });
+    run("fetch", [&](std::int64_t i) { of(i)->sizes(found[static_cast<std::size_t>(i)]); });
     std::fill(sizes.begin(), sizes.end(), 0);
     for (const auto& own : found) {
       for (std::size_t c = 0; c < own.size(); ++c) sizes[c] += own[c];
     }
   }
   void labels(std::span<std::int32_t> labels) const override {
-    run([&](std::int64_t i) { of(i)->labels(mine(labels, i)); });
+    run("fetch", [&](std::int64_t i) { of(i)->labels(mine(labels, i)); });
   }
   void keys(std::span<double> keys) override {
-    run([&](std::int64_t i) { of(i)->keys(mine(keys, i)); });
+    run("fetch", [&](std::int64_t i) { of(i)->keys(mine(keys, i)); });
   }
   double inertia() override {
     using Limbs = std::array<std::int64_t, kInertiaLimbs>;
     std::vector<Limbs> limbs(members_.size(), Limbs{});
-    run([&](std::int64_t i) { of(i)->inertia_limbs(limbs[static_cast<std::size_t>(i)]); });
+    run("inertia", [&](std::int64_t i) { of(i)->inertia_limbs(limbs[static_cast<std::size_t>(i)]); });
     Limbs& all = limbs.front();
     for (std::size_t m = 0; m < limbs.size(); ++m) {
       std::int64_t* const own = limbs[m].data();
@@ -168,7 +168,7 @@ class DividedLloyd final : public kernels::Lloyd {
       chosen[static_cast<std::size_t>(i)].numbers.push_back(rows[at] - begin(i));
       chosen[static_cast<std::size_t>(i)].places.push_back(at);
     }
-    run([&](std::int64_t i) {
+    run("fetch", [&](std::int64_t i) {
       Chosen& own = chosen[static_cast<std::size_t>(i)];
       if (own.numbers.empty()) return;
       own.values.resize(own.numbers.size() * d);
@@ -218,8 +218,8 @@ class DividedLloyd final : public kernels::Lloyd {
                           static_cast<std::size_t>(begin(member + 1) - begin(member)));
   }
   template <class Work>
-  void run(const Work& work) const {
-    crew_->run(ctx_, std::ssize(members_), work);
+  void run(const char* name, const Work& work) const {
+    crew_->run(name, ctx_, std::ssize(members_), work);
   }
   /// Of all clusters' sums.
   [[nodiscard]] std::int64_t sum_count() const { return k_ * limbs_ * std::ssize(bases_); }
@@ -227,7 +227,7 @@ class DividedLloyd final : public kernels::Lloyd {
   /// How sums are kept, by what all rows are like.
   void share() {
     std::vector<std::vector<TermRange>> ranges(members_.size());
-    run([&](std::int64_t i) { ranges[static_cast<std::size_t>(i)] = of(i)->ranges(); });
+    run("share", [&](std::int64_t i) { ranges[static_cast<std::size_t>(i)] = of(i)->ranges(); });
     std::vector<TermRange> all(ranges.front().size());
     for (const std::vector<TermRange>& own : ranges) {
       for (std::size_t j = 0; j < own.size(); ++j) {
@@ -252,7 +252,7 @@ class DividedLloyd final : public kernels::Lloyd {
     core::require_memory(ctx_, task_.planned + more_bytes_, "kmeans: sums of values so far apart");
     const SumLayout layout = {limbs_, bits, bases_.data()};
     parts_.resize(members_.size());
-    run([&](std::int64_t i) { of(i)->share(layout); });
+    run("share", [&](std::int64_t i) { of(i)->share(layout); });
   }
   /// Adds the sums and sizes of all shards to those of the first. Limbs have bits to spare for the terms of all rows.
   void merge_parts() {
@@ -289,7 +289,6 @@ std::string DividedKMeans::screens(const ClusterTask& task) const {
 }
 
 std::unique_ptr<kernels::Lloyd> DividedKMeans::lloyd(const Context& ctx, const ClusterTask& task) const {
-  refuse_blocks(ctx, task.table, "table");
   return std::make_unique<DividedLloyd>(crew_, ctx, task);
 }
 

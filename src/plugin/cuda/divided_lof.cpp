@@ -163,13 +163,13 @@ void DividedLof::score_in_phases(const Context& ctx, const kernels::NearestTask&
   }
   stats.distinct_rows = found.front().stats.distinct_rows;
   const double* const known = task.score == OutlierScore::lof ? k_distances.get() : nullptr;
-  crew_->run(ctx, count, [&](std::int64_t i) {
+  crew_->run("densities", ctx, count, [&](std::int64_t i) {
     found[static_cast<std::size_t>(i)].rows->densities(known, densities.get() + begin(i) * ks);
   });
   if (task.duplicates == Duplicates::cap && core::has_densities(task.score)) {
     result.caps = cap_densities(ctx, densities.get(), rows, ks);
   }
-  crew_->run(ctx, count, [&](std::int64_t i) {
+  crew_->run("scores", ctx, count, [&](std::int64_t i) {
     found[static_cast<std::size_t>(i)].rows->scores(densities.get(), begin(i), result.scores.data() + begin(i));
   });
   if (task.keep) {

@@ -57,13 +57,6 @@ void add_stats(const SearchStats& from, SearchStats& to) {
   to.selection_seconds = std::max(to.selection_seconds, from.selection_seconds);
 }
 
-void refuse_blocks(const Context& ctx, const TableView& table, const char* name) {
-  if (!table.is_block_source()) return;
-  throw Error(ErrorCode::invalid_argument, std::string(name) + ": comes in blocks, which " + ctx.device() +
-                                               " cannot divide, because one thread reads them; copy it into memory, "
-                                               "or use one device");
-}
-
 /// The ranges of an index's rows, each prepared on its device.
 struct DividedNearest::Shards {
   std::vector<std::int64_t> cuts;
@@ -132,9 +125,8 @@ std::vector<std::int64_t> DividedNearest::query_cuts(const NearestTask& task) co
 }
 
 void DividedNearest::prepare(const Context& ctx, kernels::Prepared& index) const {
-  refuse_blocks(ctx, index.table, "table");
   const auto shards = std::make_shared<Shards>(index, row_cuts(index.table.rows()));
-  crew_->run(ctx, static_cast<std::int64_t>(shards->of.size()),
+  crew_->run("prepare", ctx, static_cast<std::int64_t>(shards->of.size()),
              [&](std::int64_t i) { of(i).prepare(crew_->context(i), *shards->of[static_cast<std::size_t>(i)]); });
   index.centre = shards->of.front()->centre;
   index.largest = 0;
@@ -161,11 +153,6 @@ std::shared_ptr<const DividedNearest::Shards> DividedNearest::shards_of(const ke
   const auto made = std::make_shared<Shards>(index, row_cuts(index.table.rows()));
   index.device.put(crew_->number(), made);
   return made;
-}
-
-void DividedNearest::check_queries(const Context& ctx, const NearestTask& task) const {
-  refuse_blocks(ctx, task.index->table, "table");
-  refuse_blocks(ctx, task.queries, "queries");
 }
 
 bool DividedNearest::divides_rows(const NearestTask& task) const {
@@ -308,7 +295,7 @@ bool DividedNearest::can_use_paper(Method method, Metric metric, std::int64_t d)
 std::shared_ptr<const kernels::Tree> DividedNearest::build_tree(const Context& ctx,
                                                                 const kernels::Prepared& index) const {
   std::vector<std::shared_ptr<const kernels::Tree>> trees(members_.size());
-  crew_->run(ctx, crew_->size(), [&](std::int64_t i) {
+  crew_->run("tree", ctx, crew_->size(), [&](std::int64_t i) {
     auto& tree = trees[static_cast<std::size_t>(i)];
     const int number = crew_->device(i)->number();
     tree = index.tree.get(number);
@@ -368,9 +355,9 @@ void DividedNearest::merge_lists(const Context& ctx, const NearestTask& task, st
     SearchPart round;
     take_queries(task, begin, std::min(m, begin + step), 0, round);
     std::vector<RowLists> found;
-    find_by_rows(ctx, round.task, [&](const NearestTask& own) {
+    find_by_rows(ctx, task, round.task, [&](const NearestTask& own) {
       found = std::vector<RowLists>(shards->of.size());
-      crew_->run(ctx, std::ssize(found), [&](std::int64_t i) {
+      crew_->run("rows", ctx, std::ssize(found), [&](std::int64_t i) {
         SearchPart part;
         take_rows(own, shards.get(), i, shards->cuts, part);
         found[static_cast<std::size_t>(i)].find(crew_->context(i), of(i), part);
@@ -422,8 +409,8 @@ void DividedNearest::find_counts(const Context& ctx, const NearestTask& task, st
   };
   if (by_rows) {
     const auto shards = shards_of(*task.index);
-    find_by_rows(ctx, task, [&](const NearestTask& own) {
-      crew_->run(ctx, std::ssize(found), [&](std::int64_t i) {
+    find_by_rows(ctx, task, task, [&](const NearestTask& own) {
+      crew_->run("rows", ctx, std::ssize(found), [&](std::int64_t i) {
         SearchPart part;
         take_rows(own, shards.get(), i, shards->cuts, part);
         find(i, part);

@@ -39,7 +39,7 @@ class DividedNearest final : public kernels::NearestBackend {
 
   void prepare(const Context& ctx, kernels::Prepared& index) const override;
   std::uint64_t prepare_bytes(const Context& ctx, const TableView& table) const override;
-  void check_queries(const Context& ctx, const kernels::NearestTask& task) const override;
+  void check_queries(const Context& /*ctx*/, const kernels::NearestTask& /*task*/) const override {}
   bool can_fuse(const kernels::NearestTask& task) const override;
   kernels::Choice choose(const kernels::NearestTask& task) const override;
   kernels::Costs costs(const Context& ctx, const kernels::NearestTask& task) const override;
@@ -85,8 +85,8 @@ class DividedNearest final : public kernels::NearestBackend {
   [[nodiscard]] std::int64_t parts_of(const kernels::NearestTask& task, bool by_rows) const;
   [[nodiscard]] std::int64_t queries_at_once(const kernels::NearestTask& task) const;
 
-  /// Runs find(task), which looks for all of a task's queries in the devices' rows.
-  void find_by_rows(const Context& ctx, const kernels::NearestTask& task,
+  /// Runs find(task), which looks for all of a task's queries in the devices' rows. They are some of those of `whole`.
+  void find_by_rows(const Context& ctx, const kernels::NearestTask& whole, const kernels::NearestTask& task,
                     const std::function<void(const kernels::NearestTask& task)>& find) const;
   void find_lists(const Context& ctx, const kernels::NearestTask& task, std::int64_t* ids, double* distances,
                   SearchStats& stats) const;
@@ -107,8 +107,5 @@ void find_within_divided(const Context& ctx, Crew& crew, const DividedNearest& n
                          const kernels::NearestTask& task, kernels::NearestResult& result);
 /// Bytes on the host that this takes beside what the devices' searches do.
 std::uint64_t within_divided_bytes(const Crew& crew, const kernels::NearestTask& task);
-
-/// Throws `invalid_argument` for a table that comes in blocks, whose source one thread calls.
-void refuse_blocks(const Context& ctx, const TableView& table, const char* name);
 
 }  // namespace vicinal::plugin

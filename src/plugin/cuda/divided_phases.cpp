@@ -23,7 +23,7 @@ void DividedNearest::find_by_queries(
     const std::function<void(std::int64_t member, const SearchPart& part)>& find) const {
   const std::vector<std::int64_t> cuts = query_cuts(task);
   try {
-    crew_->run(ctx, std::ssize(cuts) - 1, [&](std::int64_t i) {
+    crew_->run("queries", ctx, std::ssize(cuts) - 1, [&](std::int64_t i) {
       const auto at = static_cast<std::size_t>(i);
       SearchPart part;
       take_queries(task, cuts[at], cuts[at + 1], i, part);
@@ -37,7 +37,7 @@ void DividedNearest::find_by_queries(
 
 // A device names the first of its own pairs, and others may have the one of an earlier query. That query is found by
 // halving, which takes at most as long as the search itself; of one query the lowest device has the first row.
-void DividedNearest::find_by_rows(const Context& ctx, const NearestTask& task,
+void DividedNearest::find_by_rows(const Context& ctx, const NearestTask& whole, const NearestTask& task,
                                   const std::function<void(const NearestTask& task)>& find) const {
   const auto error_of = [&](std::int64_t begin, std::int64_t end) -> std::exception_ptr {
     SearchPart part;
@@ -54,7 +54,7 @@ void DividedNearest::find_by_rows(const Context& ctx, const NearestTask& task,
   std::int64_t end = task.queries.rows();
   const std::exception_ptr error = error_of(begin, end);
   if (!error) return;
-  refuse_queries(ctx, task);
+  refuse_queries(ctx, whole);
   while (end - begin > 1) {
     const std::int64_t middle = begin + (end - begin) / 2;
     (error_of(begin, middle) ? end : begin) = middle;

@@ -228,7 +228,7 @@ void find_within_divided(const Context& ctx, Crew& crew, const DividedNearest& n
       lanes.end(chunk);
     }
   };
-  crew.run(ctx, devices, work, [&] { lanes.take([&](Batch& batch) { lists.take(batch); }); });
+  crew.run("radius", ctx, devices, work, [&] { lanes.take([&](Batch& batch) { lists.take(batch); }); });
   if (lanes.error()) {
     kernels::cpu_backend().nearest().check_queries(ctx, task);  // which one device does before it compares
     std::rethrow_exception(lanes.error());

@@ -34,6 +34,11 @@ def test_each_number_of_devices_gives_the_same_bits(tmp_path, fake):
     for line in found["lines"]:
         assert line["same_bits"] and line["efficiency"] > 0 and 0 <= line["transfer_share"] <= 1
         assert line["device"] == "cuda:" + ",".join(map(str, range(line["devices"])))
+        assert min(line["seconds_of_last"].values()) >= -1e-9
+        phases = line["phases_of_last"]
+        assert bool(phases) == (line["devices"] > 1), "one device has no phases"
+        for phase in phases.values():
+            assert phase["runs"] > 0 and phase["host"] >= 0 and 1 <= len(phase["devices"]) <= line["devices"]
 
 
 def test_what_is_refused(fake):

@@ -132,6 +132,26 @@ TEST_F(DevicesErrors, ACallbackMayNotAskTheSameDevices) {
   EXPECT_EQ(sentence_of([&] { knn(devices(2), index, {.k = 3}); }), "");
 }
 
+// Fault: a pair that overflows in the first round of queries is named before a value of a later round.
+TEST_F(DevicesErrors, AValueOfALaterRoundComesBeforeAPair) {
+  if (!is_fake()) GTEST_SKIP() << "a fake device's room is known";
+  constexpr std::int64_t n = 17'000;
+  constexpr std::int64_t m = 1100;  // lists of so many rows are found for 1,024 queries at a time
+  std::vector<double> values(n, 1);
+  std::vector<double> given(m, 1);
+  values[5] = 1e200;
+  given[3] = -1e200;
+  given[m - 10] = std::numeric_limits<double>::quiet_NaN();
+  const TableView whole(values.data(), n, 1);
+  const TableView many(given.data(), m, 1);
+  const KnnOptions options{.k = 16'900};
+  // The whole table does not fit a device.
+  const Context two = Context::cuda({.devices = {0, 1}, .device_memory_limit = 200'000, .threads = 2});
+  const std::string expected = sentence_of([&] { knn(cpu(), whole, many, options); });
+  EXPECT_NE(expected.find("queries: row 1090"), std::string::npos) << expected;
+  EXPECT_EQ(sentence_of([&] { knn(two, whole, many, options); }), expected);
+}
+
 // Fault: what was let go of while the device was busy stays there.
 TEST_F(DevicesErrors, WhatACallbackLetGoOfIsGone) {
   if (!is_fake()) GTEST_SKIP() << "a fake device's room is known";

@@ -324,18 +324,10 @@ TEST_F(Devices, WhatSeveralDoNotServeIsRefusedByName) {
   refused([&] { open({0, 1, 0}); }, ErrorCode::invalid_argument, "devices: cuda:0 is given twice");
   refused([&] { open({0, -2}); }, ErrorCode::invalid_argument, "there is no cuda:-2");
   refused([&] { open({0, 99}); }, ErrorCode::device_unavailable, "cuda:99");
-  const TableView blocks = TableView::blocks(DType::float64, 30, 2, [](std::int64_t begin, std::int64_t end, void* to) {
-    std::fill_n(static_cast<double*>(to), (end - begin) * 2, 1.0);
-  });
   const std::vector<double> rows(60, 1);
   const TableView table(rows.data(), 30, 2);
   const Context& two = devices(2);
   EXPECT_EQ(two.device(), "cuda:0,1");
-  for (const auto& job : std::vector<std::function<void()>>{[&] { knn(two, blocks, {.k = 2}); },
-                                                            [&] { knn(two, table, blocks, {.k = 2}); },
-                                                            [&] { kmeans(two, blocks, {.clusters = 2}); }}) {
-    refused(job, ErrorCode::invalid_argument, "comes in blocks, which cuda:0,1");
-  }
   const TableView there(rows.data(), DType::float64, 30, 2, 2, 1, Memory::cuda);
   refused([&] { knn(two, there, {.k = 2}); }, ErrorCode::device_unavailable, "which cuda:0,1 cannot divide");
   std::vector<std::int64_t> ids(60);
@@ -349,6 +341,100 @@ TEST_F(Devices, WhatSeveralDoNotServeIsRefusedByName) {
   for (const char* const wrong : {"", "cpu", "cuda:", "cuda:1,", "cuda:,1", "cuda:a", "cuda:-1", "cuda:0, 1"}) {
     EXPECT_TRUE(cuda_devices_from(wrong).empty()) << wrong;
   }
+}
+
+/// Rows of `data` that come in blocks; `look` is called before each block.
+TableView in_blocks(const std::vector<double>& values, const std::function<void()>& look) {
+  constexpr std::int64_t d = Data::d;
+  const auto n = static_cast<std::int64_t>(values.size()) / d;
+  return TableView::blocks(DType::float64, n, d, [&values, look](std::int64_t begin, std::int64_t end, void* to) {
+    look();
+    std::copy_n(values.begin() + begin * d, (end - begin) * d, static_cast<double*>(to));
+  });
+}
+
+// Faults: blocks read on a device's thread, rows of another range, a block that waits for ever.
+TEST_F(Devices, BlocksAreReadOnTheCallersThread) {
+  const Data& of = data();
+  const auto caller = std::this_thread::get_id();
+  std::int64_t read = 0;
+  const auto look = [&] {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    ++read;
+  };
+  const TableView rows = in_blocks(of.values, look);
+  const TableView asks = in_blocks(of.asked, look);
+  const std::vector<Labels> labels = {of.labels};
+  const std::vector<std::function<Bits(const Context& ctx, bool blocks)>> jobs = {
+      [&](const Context& ctx, bool blocks) { return Bits() << knn(ctx, blocks ? rows : of.table, {.k = 6}); },
+      [&](const Context& ctx, bool blocks) {
+        return Bits() << knn(ctx, of.table, blocks ? asks : of.queries, {.k = 6});
+      },
+      [&](const Context& ctx, bool blocks) {
+        return Bits() << knn(ctx, blocks ? rows : of.table, blocks ? asks.slice(3, 5) : of.queries.slice(3, 5),
+                             {.k = 2});
+      },
+      [&](const Context& ctx, bool blocks) {
+        return Bits() << radius(ctx, blocks ? rows : of.table, blocks ? asks : of.queries, {.radius = 2.5});
+      },
+      [&](const Context& ctx, bool blocks) {
+        const Index index(ctx, blocks ? rows : of.table);
+        Bits bits;
+        const TakeLists take = [&](std::int64_t, const NeighborGraph& lists) { bits << lists; };
+        radius_batches(ctx, index, {.radius = 2}, take);
+        return bits.words.empty() ? bits : Bits() << count(ctx, index, {.radius = 2}).counts;
+      },
+      [&](const Context& ctx, bool blocks) {
+        return Bits() << classify(ctx, blocks ? rows : of.table, of.queries, labels, {.k = 5}, {}).votes[0].codes;
+      },
+      [&](const Context& ctx, bool blocks) {
+        const Lof found = lof(ctx, blocks ? rows : of.table, {.k = 4, .novelty = true});
+        return Bits() << found.scores << found.densities;
+      },
+      [&](const Context& ctx, bool blocks) {
+        const KMeans found = kmeans(ctx, blocks ? rows : of.table, {.clusters = 9, .seed = 3});
+        return Bits() << found.labels << found.centres << predict(ctx, found, blocks ? asks : of.queries);
+      },
+  };
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const Bits expected = jobs[i](cpu(), false);
+    for_each_count([&](const Context& ctx, const std::string& on) {
+      read = 0;
+      EXPECT_EQ(jobs[i](ctx, true), expected) << i << ", " << on;
+      EXPECT_GT(read, 0) << i << ", " << on;
+    });
+  }
+}
+
+// Faults: a device that waits for a block that is not to come, and another exception than the source's.
+TEST_F(Devices, WhatABlockThrowsEndsAll) {
+  const Watchdog watchdog(std::chrono::seconds(120));
+  const Data& of = data();
+  CancelToken cancel;
+  const Context ctx = Context::cuda({.devices = first_devices(most()), .threads = 2, .cancel = cancel});
+  std::int64_t left = 0;
+  bool throws = true;
+  const TableView rows = in_blocks(of.values, [&] {
+    if (left-- > 0) return;
+    if (throws) throw std::runtime_error("mine");
+    cancel.cancel();
+  });
+  for (left = 0;;) {
+    const std::int64_t from = left;
+    try {
+      knn(ctx, rows, {.k = 3});
+      break;
+    } catch (const std::runtime_error& error) {
+      if (from > 40) throw;
+      EXPECT_STREQ(error.what(), "mine");
+    }
+    left = from + 1;
+  }
+  EXPECT_GE(left, 0);
+  throws = false;
+  left = 1;
+  EXPECT_EQ(sentence_of([&] { knn(ctx, rows, {.k = 3}); }),
+            std::to_string(static_cast<int>(ErrorCode::cancelled)) + ": cancelled");
 }
 
 // Faults: a hang, the sentence of a device that was only canceled, and a device that stays canceled.

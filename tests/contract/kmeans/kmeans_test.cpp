@@ -1,5 +1,6 @@
 // k-means against the reference, bit for bit (contract clause 12): every start, rule and dtype, weights, hard data.
 // fake device: -*FullWidth
+// fake device, together: KMeans.TablesOnADevice:KMeans.Shapes*
 
 #include "vicinal/kmeans.hpp"
 
@@ -414,15 +415,24 @@ TEST(KMeans, TablesOnADevice) {
   };
   const KMeansOptions options{.clusters = 9, .seed = 3, .tolerance = 0};
   const KMeans expected = reference::kmeans(TableView(values.data(), n, d), options);
-  const TableView views[] = {
+  std::vector<TableView> views = {
       TableView(packed_there.data(), DType::float32, n, d, d, 1, Memory::cuda),
       TableView(wide_there.data(), DType::float32, n, d, d + 3, 1, Memory::cuda),
       TableView(turned_there.data(), DType::float32, n, d, 1, n, Memory::cuda),
       TableView::blocks(DType::float32, n, d, fill),
   };
+  if (cuda_context().device().find(',') != std::string::npos) {  // VICINAL_TEST_DEVICES names several
+    const auto is_there = [](const TableView& view) { return view.memory() == Memory::cuda; };
+    for (const TableView& view : views) {
+      if (!is_there(view)) continue;
+      refused([&] { kmeans(cuda_context(), view, options); }, ErrorCode::device_unavailable,
+              "table: is in CUDA memory, which " + cuda_context().device() + " cannot divide");
+    }
+    std::erase_if(views, is_there);
+  }
   for (const TableView& view : views) {
     const KMeans got = kmeans(cuda_context(), view, options);
-    expect_same(got, expected, "view " + std::to_string(&view - views));
+    expect_same(got, expected, "view " + std::to_string(&view - views.data()));
     EXPECT_EQ(predict(cuda_context(), got, view), expected.labels);
     EXPECT_EQ(score(cuda_context(), got, view), -expected.inertia);
   }
