@@ -28,9 +28,10 @@ import warnings
 import numpy as np
 import result
 
-MIN_SAMPLES = 10
-MAX_PAIRS = 20_000_000  # that scikit-learn's DBSCAN lists for a whole table; a sample is compared where there are more
-MAX_ROWS = {"dbscan": 6_000, "hdbscan": 10_000, "package": 100_000, "optics": 3_000}  # of samples
+# Of larger tables a sample is compared: rows that DBSCAN gets, where there are too many pairs of neighbors for
+# scikit-learn, those of HDBSCAN for scikit-learn and for the package hdbscan, and those of OPTICS.
+SAMPLED = {"table": 100_000, "dbscan": 6_000, "hdbscan": 10_000, "package": 100_000, "optics": 3_000,
+           "pairs": 20_000_000}
 LIMIT = 4_000_000_000
 NEAR = 1e-12  # relative difference of two lengths that may be equal but for rounding
 failures = []
@@ -49,7 +50,8 @@ class Vicinal:
 
     def run(self, *words, limit=None):
         """What --json prints; seconds, processor seconds and peak bytes are kept as `spent`."""
-        words = [self.command, *words, "--threads", self.threads, "--device", "cpu", "--quiet", "--json"]
+        words = [self.command, *words, "--threads", self.threads, "--quiet", "--json"]
+        words += [] if words[1] in ("generate", "info") else ["--device", "cpu"]
         words += [] if limit is None else ["--memory-limit", limit]
         return json.loads(self.spend(words))
 
@@ -113,18 +115,19 @@ def ten_eps(ours, table, rows):
 def dbscan_of(ours, name, rows):
     from sklearn.cluster import DBSCAN
 
+    whole, rows = len(rows), sample_of(rows, SAMPLED["table"])
     table = ours.save("table.npy", rows)
-    small = sample_of(rows, MAX_ROWS["dbscan"])
+    small = sample_of(rows, SAMPLED["dbscan"])
     draws = np.random.default_rng(5).integers(-1, 5, len(rows)).astype(float)
     lines = []
     for turn, eps in enumerate(ten_eps(ours, table, rows)):
         pairs = int(ours.run("radius", table, "-r", eps, "--count", "-o", "counts.npy")["neighbors"])
-        compared = rows if pairs <= MAX_PAIRS else small
+        compared = rows if pairs <= SAMPLED["pairs"] else small
         ours.save("compared.npy", compared)
         weights = draws[: len(compared)]
         ours.save("weights.npy", weights)
         least = 2 + turn % 7
-        line = {"eps": eps, "min_samples": least, "rows": len(compared), "sampled": len(compared) < len(rows)}
+        line = {"eps": eps, "min_samples": least, "rows": len(compared), "sampled": len(compared) < whole}
         for weighted in (False, True):
             theirs = DBSCAN(eps=eps, min_samples=least).fit(compared, sample_weight=weights if weighted else None)
             words = ["--weights", "weights.npy"] if weighted else []
@@ -139,9 +142,10 @@ def dbscan_of(ours, name, rows):
 
 
 def ties_of(tree, size):
-    """Edges whose length another edge has; and levels where their order may change clusters: several parts of together
-    at least two minimum sizes join at one length. At any other level at most one part is a cluster before and after,
-    or there are two parts only."""
+    """Edges whose length another edge has, and levels where the order of such edges may change clusters.
+
+    At a level three parts or more join at one length. Two of them, or groups of them that some order joins first, have
+    at least the minimum size: else every order leaves the same clusters."""
     order = np.argsort(tree["lengths"], kind="stable")
     a, b, lengths = tree["a"][order], tree["b"][order], tree["lengths"][order]
     starts = np.flatnonzero(np.r_[True, np.diff(lengths) > NEAR * lengths[1:]])
@@ -157,13 +161,16 @@ def ties_of(tree, size):
 
     deciding = 0
     for start, end in zip(starts, ends):
-        parts = {}
+        parts = {}  # of each part that has joined others: the sizes of these
         for edge in range(start, end):
             x, y = root(a[edge]), root(b[edge])
-            parts[x] = parts.pop(x, 1) + parts.pop(y, 1)
+            parts[x] = parts.pop(x, [int(sizes[x])]) + parts.pop(y, [int(sizes[y])])
             parent[y] = x
             sizes[x] += sizes[y]
-        deciding += sum(joined > 2 and sizes[at] >= 2 * size for at, joined in parts.items())
+        for joined in parts.values():
+            large = sum(part >= size for part in joined)
+            small = sum(part for part in joined if part < size)
+            deciding += len(joined) > 2 and large + small // size >= 2
     return tied, int(deciding)
 
 
@@ -202,7 +209,7 @@ def hdbscan_of(ours, name, rows):
         return _linkage.make_single_linkage(edges)
 
     lines = []
-    whole, small = sample_of(rows, MAX_ROWS["package"]), sample_of(rows, MAX_ROWS["hdbscan"])
+    whole, small = sample_of(rows, SAMPLED["package"]), sample_of(rows, SAMPLED["hdbscan"])
     for compared in [small] if len(whole) == len(small) else [small, whole]:
         table = ours.save("compared.npy", compared)
         for size, least in ((5, 5), (25, 10), (10, 1)):
@@ -239,7 +246,7 @@ def hdbscan_of(ours, name, rows):
 def optics_of(ours, name, rows):
     from sklearn.cluster import OPTICS, cluster_optics_dbscan
 
-    compared = sample_of(rows, MAX_ROWS["optics"])
+    compared = sample_of(rows, SAMPLED["optics"])
     table = ours.save("compared.npy", compared)
     lines = []
     for least, metric in ((5, "euclidean"), (10, "manhattan")):
@@ -295,7 +302,7 @@ def agreement(ours, options, keep):
         if options.only and name not in options.only:
             continue
         with np.load(path) as found:
-            rows = found["X"].astype(np.float64)
+            rows = np.ascontiguousarray(found["X"], np.float64)
         line = {"name": name, "rows": len(rows), "cols": rows.shape[1]}
         for kind, compare in (("dbscan", dbscan_of), ("hdbscan", hdbscan_of), ("optics", optics_of)):
             start = time.perf_counter()
@@ -308,6 +315,7 @@ def agreement(ours, options, keep):
 
 
 def told_of(kind, lines):
+    """A line about the lines of an operation."""
     if kind == "dbscan":
         same = sum(line[way]["same_labels"] for line in lines for way in ("plain", "weighted"))
         sampled = sum(line["sampled"] for line in lines)
@@ -333,16 +341,6 @@ def memory(ours, options, keep):
         keep(lines)
         print(json.dumps(lines[-1]), flush=True)
 
-    rows = int(10_000_000 * options.scale)
-    ours.run("generate", "blobs", "-n", rows, "-d", 3, "--centers", 100, "-o", "large.npy")
-    for words in (["dbscan", "large.npy", "--eps", 0.02, "--min-samples", 10],
-                  ["hdbscan", "large.npy", "--min-cluster-size", 100, "--min-samples", 10]):
-        if words[0] == "hdbscan" and options.without_hdbscan:
-            continue
-        told = ours.run(*words, limit=LIMIT)
-        add({"rows": rows, "cols": 3, "limit_bytes": LIMIT, "words": words, **ours.spent,
-             "clusters": told["clusters"], "noise": told["noise"], "plan": told["plan"]})
-        require(ours.spent["peak_bytes"] <= LIMIT, f"{words[0]} of {rows} rows: {ours.spent['peak_bytes']} bytes")
     rows = int(180_000 * options.scale)
     table = np.random.default_rng(0).standard_normal((rows, 9))
     ours.save("all.npy", table)
@@ -358,6 +356,16 @@ def memory(ours, options, keep):
     require(line["every_row_is_a_neighbor"], f"{counted['neighbors']} neighbors of {rows} rows")
     peak = line["dbscan"]["peak_bytes"]
     require(peak <= table.nbytes + 200_000_000, f"dbscan of {rows} rows: {peak} bytes")
+    rows = int(10_000_000 * options.scale)
+    ours.run("generate", "blobs", "-n", rows, "-d", 3, "--centers", 100, "-o", "large.npy")
+    for words in (["dbscan", "large.npy", "--eps", 0.1, "--min-samples", 10],
+                  ["hdbscan", "large.npy", "--min-cluster-size", 100, "--min-samples", 10]):
+        if words[0] == "hdbscan" and options.without_hdbscan:
+            continue
+        told = ours.run(*words, limit=LIMIT)
+        add({"rows": rows, "cols": 3, "limit_bytes": LIMIT, "words": words, **ours.spent,
+             "clusters": told["clusters"], "noise": told["noise"], "plan": told["plan"]})
+        require(ours.spent["peak_bytes"] <= LIMIT, f"{words[0]} of {rows} rows: {ours.spent['peak_bytes']} bytes")
     return lines
 
 
@@ -600,6 +608,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--timeout", type=float, default=600, help="seconds of all calls of a peer")
     parser.add_argument("--scale", type=float, default=1, help="share of the rows of tables that are drawn")
+    parser.add_argument("--sample", type=float, default=1, help="share of the rows of samples in agreement")
     parser.add_argument("--without-hdbscan", action="store_true", help="memory: dbscan only")
     result.add_options(parser)
     options = parser.parse_args()
@@ -607,6 +616,8 @@ def main():
         if section not in SECTIONS:
             parser.error(f"there is no section {section}")
     options.data = pathlib.Path(os.environ.get("VICINAL_DATA", ""))
+    for kind in SAMPLED:
+        SAMPLED[kind] = int(SAMPLED[kind] * options.sample)
     sections = options.sections or list(SECTIONS)
     if "agreement" in sections and not (options.data / "adbench").is_dir():
         sys.exit("density.py: VICINAL_DATA does not name the folder that holds adbench/")

@@ -26,11 +26,13 @@ class DensityOfRealData : public ::testing::TestWithParam<const char*> {
     if (folder == nullptr) GTEST_SKIP() << "VICINAL_DATA is not set";
     const std::filesystem::path file = std::filesystem::path(folder) / "adbench" / (std::string(GetParam()) + ".npz");
     if (!std::filesystem::exists(file)) GTEST_SKIP() << "VICINAL_DATA does not have " << GetParam();
-    const Table read = read_table(on(2), file, {.member = "X"});
+    ReadOptions reading;
+    reading.member = "X";
+    const Table read = read_table(on(2), file, reading);
     const std::vector<double> all = reference::widen(read.view);
     cols_ = read.view.cols();
     // Rows from all parts of the file, which sorts some sets by class.
-    const std::int64_t most = sanitized<std::int64_t>(900, 200);
+    const std::int64_t most = sanitized<std::int64_t>(400, 150);
     const std::int64_t step = std::max<std::int64_t>(1, read.view.rows() / most);
     for (std::int64_t row = 0; row < read.view.rows() && std::ssize(rows_) < most * cols_; row += step) {
       rows_.insert(rows_.end(), all.begin() + row * cols_, all.begin() + (row + 1) * cols_);
