@@ -55,6 +55,13 @@ CASES = {
     "lle-npy": "lle swiss.npy -k 12 --dim 2 -o OUT.npy",
     "lle-large": "lle roll.npy -k 12 --dim 2 -o OUT.npy",
     "lle-csv": "lle swiss.csv -k 12 --dim 2 -o OUT.csv",
+    "dbscan-npy": "dbscan low.npy --eps 0.03 -o OUT.csv",
+    "hdbscan-npy": "hdbscan low.npy -o OUT.csv",
+    "hdbscan-soft": "hdbscan low.npy -o OUT.csv --memberships OUT.npy",
+    "hdbscan-model": "hdbscan few.npy --model low.vhd -o OUT.csv",
+    "hdbscan-model-soft": "hdbscan low.npy --model low.vhd -o OUT.csv --memberships OUT.npy",
+    "optics-npy": "optics low.npy -o OUT.csv",
+    "spanning-tree": "spanning-tree low.npy -o OUT.npz",
     "match": "match old.geojson new.geojson --planar -o OUT.csv",
     "match-gpkg": "match old.geojson new.geojson --planar -o OUT.gpkg",
     "cocluster": "cocluster edges.csv -o OUT.csv",
@@ -211,18 +218,20 @@ def main():
             subprocess.run([sys.executable, __file__, "--make", folder], check=True)
         runner = Runner(options.command, folder)
         base = runner.run(["--version"])[2]
+        if not os.path.exists(os.path.join(folder, "low.vhd")):
+            runner.run("hdbscan low.npy --save-model low.vhd".split())
         print(f"base {base / 1e6:.1f} MB")
-        print(f"{'case':16} {'first number':>13} {'enough':>6} {'numbers':>7} {'last':>13} {'over MB':>8} {'slower':>6}")
+        print(f"{'case':18} {'first number':>13} {'enough':>6} {'numbers':>7} {'last':>13} {'over MB':>8} {'slower':>6}")
         rows = {}
         for name, words in CASES.items():
             if options.only and name not in options.only.split(","):
                 continue
             row = rows[name] = measure(runner, words.split(), base)
             if "failed" in row or row.get("first") is None:
-                print(f"{name:16} {row.get('note', 'failed')}: {row.get('refusal', row.get('failed'))}", flush=True)
+                print(f"{name:18} {row.get('note', 'failed')}: {row.get('refusal', row.get('failed'))}", flush=True)
                 continue
             over = "-" if row["over"] is None else f"{row['over'] / 1e6:.1f}"
-            print(f"{name:16} {row['first']:13} {'yes' if row['enough'] else 'no':>6} {row['numbers'] or '-':>7} "
+            print(f"{name:18} {row['first']:13} {'yes' if row['enough'] else 'no':>6} {row['numbers'] or '-':>7} "
                   f"{row['last']:13} {over:>8} {row.get('slower', '-'):>6}", flush=True)
     if options.output:
         machine = {"cores": os.cpu_count(), "system": platform.platform()}

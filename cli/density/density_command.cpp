@@ -77,14 +77,31 @@ KnownColumns DensityCommand::known_columns(const Context& ctx) const {
   return by_names(ctx, table, reading(), {labels, input.drop, id});
 }
 
-DensityRows DensityCommand::read_asked(const Context& ctx, const KnownColumns& known, const Preparation& preparation,
-                                       std::int64_t width) const {
+ReadOptions DensityCommand::reading_of_asked(const Context& ctx, const KnownColumns& known,
+                                             const Preparation& preparation, std::int64_t width) const {
   ReadOptions given = read_options(input);
   given.label = label;
   given.id = id;
-  const AskedReading reading = asked_reading(ctx, table, std::move(given), known, preparation, width, false);
+  return asked_reading(ctx, table, std::move(given), known, preparation, width, false).options;
+}
+
+TableView DensityCommand::add_asked(PlannedInputs& inputs, const KnownColumns& known, const Preparation& preparation,
+                                    std::int64_t width) const {
+  const TableView rows = inputs.add_table(table, reading_of_asked(inputs.to_look(), known, preparation, width));
+  if (rows.rows() == 0 || !preparation.changes_rows()) return rows;
+  const TableView shape(rows.data(), DType::float64, rows.rows(), preparation.width(), 0, 0);
+  inputs.add(static_cast<std::uint64_t>(shape.rows() * shape.cols()) * sizeof(double));
+  const Imputer& imputer = preparation.imputer();
+  if (imputer.filling() == Filling::none) return shape;
+  const TableView donors = imputer.filling() == Filling::knn ? imputer.donors() : rows;
+  inputs.add(plan_impute(inputs.context(), donors, rows, {.filling = imputer.filling(), .k = imputer.k()}).memory);
+  return shape;
+}
+
+DensityRows DensityCommand::read_asked(const Context& ctx, const KnownColumns& known, const Preparation& preparation,
+                                       std::int64_t width) const {
   DensityRows rows;
-  rows.table = preparation.apply(ctx, read_rows(ctx, table, reading.options), table);
+  rows.table = preparation.apply(ctx, read_rows(ctx, table, reading_of_asked(ctx, known, preparation, width)), table);
   rows.read = rows.table.view.rows();
   require_ids_fit(ctx, output, table, rows.table);
   return rows;

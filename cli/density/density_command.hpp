@@ -50,6 +50,9 @@ struct DensityCommand {
   [[nodiscard]] DensityRows read_prepared(const Context& ctx) const;
   /// What the table has besides the columns that are compared.
   [[nodiscard]] KnownColumns known_columns(const Context& ctx) const;
+  /// Adds the table as rows to place by a model to the plan; its shape as it will be prepared.
+  TableView add_asked(PlannedInputs& inputs, const KnownColumns& known, const Preparation& preparation,
+                      std::int64_t width) const;
   /// The table as rows to place by a model: prepared as the model's were.
   [[nodiscard]] DensityRows read_asked(const Context& ctx, const KnownColumns& known, const Preparation& preparation,
                                        std::int64_t width) const;
@@ -62,6 +65,8 @@ struct DensityCommand {
 
  private:
   [[nodiscard]] ReadOptions reading() const;
+  [[nodiscard]] ReadOptions reading_of_asked(const Context& ctx, const KnownColumns& known,
+                                             const Preparation& preparation, std::int64_t width) const;
 
   std::string no_file;
 };

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/output.hpp"
@@ -44,6 +46,23 @@ constexpr std::array<std::string_view, 19> kSettled = {"--min-cluster-size",
                                                        "--save-model",
                                                        "--scan",
                                                        "--validity"};
+
+constexpr std::uint64_t kBytesPlaced = 3 * sizeof(double);  // label, probability and row of a row that is placed
+
+/// Of a model that is loaded: the pages of its file, and what is made of them.
+std::uint64_t bytes_of(const HdbscanModel& loaded, const std::string& path) {
+  const TableView& table = loaded.index.table();
+  const auto values = static_cast<std::uint64_t>(table.rows()) * static_cast<std::uint64_t>(table.cols());
+  std::error_code unknown;
+  const auto size = std::filesystem::file_size(path, unknown);
+  const std::uint64_t pages = unknown ? 0 : static_cast<std::uint64_t>(size);
+  const std::uint64_t rows = values * static_cast<std::uint64_t>(size_of(table.dtype()));
+  // Arrays beside the rows are copied. Labels, probabilities and outlier scores of rows and clusters follow from the
+  // condensed tree, in as much again twice.
+  const CondensedTree& tree = loaded.fitted.tree;
+  const std::uint64_t numbers = 3 * tree.row_clusters.size() + 5 * tree.parents.size();
+  return pages + (pages - std::min(pages, rows)) + 2 * numbers * sizeof(double);
+}
 
 struct HdbscanCommand : DensityCommand {
   HdbscanOptions asked;
@@ -91,18 +110,26 @@ void HdbscanCommand::check_model() const {
 /// Rows of TABLE in the clusters of a model.
 void HdbscanCommand::place(const Runtime& runtime) const {
   const auto start = std::chrono::steady_clock::now();
-  const Context& ctx = runtime.ctx;
-  const HdbscanModel loaded = HdbscanModel::load(ctx, model);
-  const DensityRows rows =
-      read_asked(ctx, KnownColumns::of(loaded.notes, model), loaded.preparation, loaded.index.cols());
+  const HdbscanModel loaded = HdbscanModel::load(runtime.ctx, model);
+  const KnownColumns known = KnownColumns::of(loaded.notes, model);
+  PlannedInputs inputs(runtime, common);
+  inputs.add(bytes_of(loaded, model));
+  const TableView shape = add_asked(inputs, known, loaded.preparation, loaded.index.cols());
+  const auto plan_of = [&](const Context& left, const TableView& queries) {
+    Plan plan = plan_predict(left, loaded.index, loaded.fitted, queries);
+    const std::uint64_t found = static_cast<std::uint64_t>(queries.rows()) * kBytesPlaced + bytes_after(queries);
+    plan.memory += bytes_after(queries);
+    if (!memberships.empty()) {
+      plan.memory = std::max(plan.memory, found + membership_bytes(left, loaded.index, loaded.fitted, queries));
+    }
+    return plan;
+  };
+  const Context ctx = inputs.fit("hdbscan", [&](const Context& left) { return plan_of(left, shape).memory; });
+  const DensityRows rows = read_asked(runtime.ctx, known, loaded.preparation, loaded.index.cols());
   if (common.explain) {
-    const HdbscanOptions& made = loaded.fitted.options;
-    const std::int64_t least = made.min_samples != 0 ? made.min_samples : made.min_cluster_size;
-    return print_plan(common, plan_knn(ctx, loaded.index.table(), &rows.table.view,
-                                       {.k = std::min(loaded.index.rows(), std::max<std::int64_t>(10, 2 * least)),
-                                        .metric = made.metric,
-                                        .p = made.p,
-                                        .method = made.method}));
+    Plan told = plan_of(ctx, rows.table.view);
+    told.memory = inputs.total(told.memory);
+    return print_plan(common, told);
   }
   const HdbscanPrediction found = predict(ctx, loaded.index, loaded.fitted, rows.table.view);
   const std::int64_t clusters = loaded.fitted.clusters;

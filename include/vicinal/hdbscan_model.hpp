@@ -57,4 +57,8 @@ VICINAL_API HdbscanPrediction predict(const Context& ctx, const HdbscanModel& mo
 /// text.
 VICINAL_API HdbscanPrediction predict(const Context& ctx, const HdbscanModel& model, const TableView& queries);
 
+/// How `predict` searches for the clusters of prepared rows [m, d], and the bytes that it needs in addition to the
+/// model and the queries. Reads no value of the queries. O(n) time. Throws `invalid_argument` as `predict` does.
+VICINAL_API Plan plan_predict(const Context& ctx, const Index& index, const Hdbscan& fitted, const TableView& queries);
+
 }  // namespace vicinal

@@ -46,11 +46,14 @@ class Places {
   std::vector<std::int64_t> owners_;  // [clusters] the chosen cluster that each is or is a part of, or -1
 };
 
+/// Labels and probabilities of the queries, and what `Places` has.
+std::uint64_t result_bytes(const Hdbscan& fitted, const TableView& queries) {
+  return (2 * static_cast<std::uint64_t>(queries.rows()) + 2 * fitted.tree.parents.size()) * sizeof(double);
+}
+
 HdbscanPrediction predicted(const Context& ctx, const Index& index, const Hdbscan& fitted, const TableView& queries) {
   const auto m = static_cast<std::size_t>(queries.rows());
-  ops::Reached reached =
-      ops::reach_rows(ctx, index, fitted, queries,
-                      (2 * static_cast<std::uint64_t>(m) + 2 * fitted.tree.parents.size()) * sizeof(double));
+  ops::Reached reached = ops::reach_rows(ctx, index, fitted, queries, result_bytes(fitted, queries));
   core::Poll poll(ctx);
   const Places places(poll, fitted);
   HdbscanPrediction found;
@@ -77,6 +80,13 @@ HdbscanPrediction predicted_of(const Context& ctx, const HdbscanModel& model, co
 HdbscanPrediction predict(const Context& ctx, const Index& index, const Hdbscan& fitted, const TableView& queries) try {
   const core::Entry entry;
   return predicted(ctx, index, fitted, queries);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Plan plan_predict(const Context& ctx, const Index& index, const Hdbscan& fitted, const TableView& queries) try {
+  const core::Entry entry;
+  return ops::plan_reach(ctx, index, fitted, queries, result_bytes(fitted, queries));
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -253,6 +253,21 @@ class Weighing {
   std::vector<WorkRoom> rooms_;  // [threads]
 };
 
+/// Beside the search for a batch: `result_bytes`, what new rows reach, the condensed tree and the exemplars.
+std::uint64_t kept_bytes(const Context& ctx, const Index& index, const Hdbscan& fitted, const TableView* queries,
+                         std::uint64_t result_bytes) {
+  const std::uint64_t reached_bytes =
+      queries != nullptr ? static_cast<std::uint64_t>(queries->rows()) * 2 * sizeof(double) : 0;
+  return result_bytes + reached_bytes +
+         ops::Branches::bytes(std::ssize(fitted.tree.parents), fitted.clusters, ctx.threads()) +
+         few_bytes(ctx, std::ssize(fitted.exemplars), index.cols());
+}
+
+/// Of a batch's memberships.
+std::uint64_t batch_bytes(std::int64_t m, std::int64_t clusters) {
+  return static_cast<std::uint64_t>(batch_rows(m, clusters) * clusters) * sizeof(double);
+}
+
 /// In batches of at most `batch_rows`. `place_of`: where the memberships of rows [first, last) go; `done` is called
 /// when they are there. `result_bytes`: of what the caller keeps.
 void weigh_all(const Context& ctx, const Index& index, const Hdbscan& fitted, const TableView* queries,
@@ -265,11 +280,7 @@ void weigh_all(const Context& ctx, const Index& index, const Hdbscan& fitted, co
   const TableView& rows = queries != nullptr ? *queries : index.table();
   ops::Reached reached;
   const std::int64_t step = batch_rows(rows.rows(), fitted.clusters);
-  const std::uint64_t reached_bytes =
-      queries != nullptr ? static_cast<std::uint64_t>(rows.rows()) * 2 * sizeof(double) : 0;
-  const std::uint64_t kept = result_bytes + reached_bytes +
-                             ops::Branches::bytes(std::ssize(fitted.tree.parents), fitted.clusters, ctx.threads()) +
-                             few_bytes(ctx, std::ssize(fitted.exemplars), index.cols());
+  const std::uint64_t kept = kept_bytes(ctx, index, fitted, queries, result_bytes);
   const Context rest = core::beside(ctx, kept);
   core::require_memory(ctx, kept + search_bytes(rest, rows, most_searched(fitted), step, fitted.options), kMemberships);
   if (queries != nullptr) reached = ops::reach_rows(ctx, index, fitted, rows, result_bytes);
@@ -350,9 +361,8 @@ void membership_batches(const Context& ctx, const Index& index, const Hdbscan& f
   check_fitted(fitted, index.rows());
   Memberships batch;
   batch.clusters = fitted.clusters;
-  const std::int64_t most = batch_rows(queries != nullptr ? queries->rows() : index.rows(), batch.clusters);
   weigh_all(
-      ctx, index, fitted, queries, static_cast<std::uint64_t>(most * batch.clusters) * sizeof(double),
+      ctx, index, fitted, queries, batch_bytes(queries != nullptr ? queries->rows() : index.rows(), batch.clusters),
       [&](std::int64_t first, std::int64_t last) {
         batch.first = first;
         batch.rows = last - first;
@@ -360,6 +370,20 @@ void membership_batches(const Context& ctx, const Index& index, const Hdbscan& f
         return batch.values.data();
       },
       [&](std::int64_t, std::int64_t) { take(batch); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+std::uint64_t membership_bytes(const Context& ctx, const Index& index, const Hdbscan& fitted,
+                               const TableView& queries) try {
+  const core::Entry entry;
+  check_fitted(fitted, index.rows());
+  const std::uint64_t result_bytes = batch_bytes(queries.rows(), fitted.clusters);
+  const std::uint64_t kept = kept_bytes(ctx, index, fitted, &queries, result_bytes);
+  const std::int64_t step = batch_rows(queries.rows(), fitted.clusters);
+  const std::uint64_t weighing =
+      kept + search_bytes(core::beside(ctx, kept), queries, most_searched(fitted), step, fitted.options);
+  return std::max(weighing, ops::plan_reach(ctx, index, fitted, queries, result_bytes).memory);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

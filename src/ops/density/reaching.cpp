@@ -116,20 +116,34 @@ class Reaching {
 
 }  // namespace
 
-Reached reach_rows(const Context& ctx, const Index& index, const Hdbscan& fitted, const TableView& queries,
-                   std::uint64_t result_bytes) {
+namespace {
+
+/// Beside the search: what is reached, rows that are gathered, and `result_bytes`.
+std::uint64_t own_bytes(const TableView& queries, std::uint64_t result_bytes) {
+  return static_cast<std::uint64_t>(queries.rows()) * (2 + static_cast<std::uint64_t>(queries.cols())) *
+             sizeof(double) +
+         result_bytes;
+}
+
+}  // namespace
+
+Plan plan_reach(const Context& ctx, const Index& index, const Hdbscan& fitted, const TableView& queries,
+                std::uint64_t result_bytes) {
   check_clustering(fitted, index.rows());
   if (queries.is_block_source()) refuse("queries: prediction needs them in memory, but they come in blocks");
   if (queries.memory() == Memory::cuda) {
     refuse("queries: prediction needs them in host memory, but they are in device memory");
   }
-  const std::uint64_t own =
-      static_cast<std::uint64_t>(queries.rows()) * (2 + static_cast<std::uint64_t>(queries.cols())) * sizeof(double) +
-      result_bytes;
-  const Context rest = core::beside(ctx, own);
-  const Plan plan = plan_knn(rest, index.table(), &queries, first_lists(index, fitted.options));
-  core::require_memory(ctx, own + plan.memory, "prediction");
-  return Reaching(rest, index, fitted, queries).run();
+  const std::uint64_t own = own_bytes(queries, result_bytes);
+  Plan plan = plan_knn(core::beside(ctx, own), index.table(), &queries, first_lists(index, fitted.options));
+  plan.memory += own;
+  return plan;
+}
+
+Reached reach_rows(const Context& ctx, const Index& index, const Hdbscan& fitted, const TableView& queries,
+                   std::uint64_t result_bytes) {
+  core::require_memory(ctx, plan_reach(ctx, index, fitted, queries, result_bytes).memory, "prediction");
+  return Reaching(core::beside(ctx, own_bytes(queries, result_bytes)), index, fitted, queries).run();
 }
 
 std::size_t cluster_reached(const CondensedTree& tree, std::int64_t by, double lambda) noexcept {

@@ -18,6 +18,11 @@ struct Reached {
   std::vector<double> distances;   ///< [m] at which each reaches it
 };
 
+/// What `reach_rows` takes with `result_bytes`, and how it searches. Checks the clustering and the queries,
+/// and reads no value of these.
+Plan plan_reach(const Context& ctx, const Index& index, const Hdbscan& fitted, const TableView& queries,
+                std::uint64_t result_bytes);
+
 /// Checks the clustering and the queries, and that there is memory for both this and `result_bytes`.
 Reached reach_rows(const Context& ctx, const Index& index, const Hdbscan& fitted, const TableView& queries,
                    std::uint64_t result_bytes);

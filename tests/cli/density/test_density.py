@@ -1,6 +1,7 @@
 """`vicinal dbscan`, `hdbscan`, `optics` and `spanning-tree`: labels against scikit-learn's, files, JSON, errors."""
 
 import csv
+import re
 
 import numpy as np
 import pytest
@@ -281,6 +282,34 @@ def test_memberships(ok, ok_json, tmp_path):
     assert planned["plan"]["memory_bytes"] > plain and not (tmp_path / "x.npy").exists()
     assert ok_json("hdbscan", "rows.npy", "--min-cluster-size", 200, "--memberships", "none.npy")["clusters"] == 0
     assert np.load(tmp_path / "none.npy").shape == (360, 0)
+
+
+@pytest.mark.parametrize("words", ["-o o.csv", "-o o.npz --memberships soft.npy", "--memberships soft.csv --threads 3"])
+@pytest.mark.parametrize("prepared", ["", "--scale standard", "--scale minmax --missing mean", "--missing knn"])
+def test_the_memory_that_explain_names_for_a_model_is_enough(ok, ok_json, vicinal, tmp_path, words, prepared):
+    draws = np.random.default_rng(3)
+    rows = np.concatenate([draws.normal(size=(3_000, 4)) * s + 9 * i for i, s in enumerate([0.4, 0.8, 1.5])])
+    np.save(tmp_path / "rows.npy", rows)
+    np.save(tmp_path / "new.npy", draws.permutation(rows)[:2_000] + 0.1)
+    ok("hdbscan", "rows.npy", "--min-cluster-size", 5, *prepared.split(), "--save-model", "m.vhd", "-q")
+    call = ["hdbscan", "new.npy", "--model", "m.vhd", *words.split()]
+    told = ok_json(*call, "--explain")["plan"]["memory_bytes"]
+    assert not (tmp_path / "soft.npy").exists() and not (tmp_path / "o.csv").exists()
+    # The model and the rows are part of it, and memberships are.
+    assert told > (tmp_path / "m.vhd").stat().st_size + (tmp_path / "new.npy").stat().st_size
+    if "--memberships" in words:
+        assert told > ok_json("hdbscan", "new.npy", "--model", "m.vhd", "-o", "o.npz", "--explain")["plan"]["memory_bytes"]
+    enough = vicinal(*call, "--memory-limit", told)
+    assert enough.returncode == 0, enough.stderr
+    refused = vicinal(*call, "--memory-limit", told // 3)
+    assert refused.returncode == 4, refused.stderr
+    for _ in range(2):  # the model first; what the search takes is known when that is loaded
+        number = int(re.search(r"\((\d+) bytes\)", refused.stderr)[1])
+        assert told // 3 < number <= told
+        refused = vicinal(*call, "--memory-limit", number)
+        if refused.returncode == 0:
+            break
+    assert refused.returncode == 0, refused.stderr
 
 
 def rated(rows, labels):

@@ -215,7 +215,11 @@ TEST_F(HdbscanModelFile, PredictionSaysHowMuchMemoryItNeeds) {
     const std::string sentence = error.what();
     needed = std::stoull(sentence.substr(sentence.find('(') + 1));
   }
-  EXPECT_EQ(within(needed), predict(on(1), index, fitted, table).labels);
+  const std::vector<std::int64_t> labels = predict(on(1), index, fitted, table).labels;
+  EXPECT_EQ(within(needed), labels);
+  const Plan plan = plan_predict(on(1), index, fitted, table);
+  EXPECT_GE(plan.memory, needed);
+  EXPECT_EQ(within(plan.memory), labels);
 }
 
 TEST_F(HdbscanModelFile, CutShortIsRefused) {

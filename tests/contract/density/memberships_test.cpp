@@ -223,6 +223,21 @@ TEST(Memberships, SayHowMuchMemoryTheyNeed) {
   std::int64_t count = 0;
   membership_batches(enough, index, fitted, nullptr, [&](const Memberships& batch) { count += batch.rows; });
   EXPECT_EQ(count, 3000);
+  const TableView few = table.slice(0, 200);
+  const std::uint64_t of_new_rows = membership_bytes(on(2), index, fitted, few);
+  // Beside what `predict` takes these rows' memberships.
+  EXPECT_GE(of_new_rows, static_cast<std::uint64_t>(200 * fitted.clusters) * 8);
+  count = 0;
+  membership_batches(Context::cpu({.threads = 2, .memory_limit = of_new_rows}), index, fitted, &few,
+                     [&](const Memberships& batch) { count += batch.rows; });
+  EXPECT_EQ(count, 200);
+  // Of a row there is little besides the exemplars and the search.
+  const TableView one = table.slice(0, 1);
+  const std::uint64_t of_a_row = membership_bytes(on(2), index, fitted, one);
+  count = 0;
+  membership_batches(Context::cpu({.threads = 2, .memory_limit = of_a_row}), index, fitted, &one,
+                     [&](const Memberships& batch) { count += batch.rows; });
+  EXPECT_EQ(count, 1);
   refused([&] { (void)membership_bytes(on(2), table, {.min_cluster_size = 1}); }, ErrorCode::invalid_argument,
           "min_cluster_size: is 1, must be at least 2");
 }

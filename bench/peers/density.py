@@ -1,0 +1,638 @@
+"""Density clustering of the command `vicinal` and of other packages: whether they agree, their memory and their time.
+
+    density.py --command build/release/cli/vicinal [-o result.json] [SECTION...]
+
+    agreement  the 15 ADBench sets of $VICINAL_DATA: DBSCAN (ten eps, with and without weights), HDBSCAN and OPTICS
+    memory     peak memory of dbscan and hdbscan on 10,000,000 x 3 within 4 GB, and of dbscan on 180,000 x 9 where
+               every row is a neighbor of every other, compared with counting these neighbors
+    dbscan     CPU seconds of dbscan on 180,000 x 9 for four eps, and of counting all neighbors
+    optics     CPU seconds of optics, of scikit-learn where it ends
+    time       HDBSCAN in turns with quitefastmst, fast_hdbscan, hdbscan and scikit-learn, each in a process of its own
+
+An answer that differs without a reason is an error in the end. The result is written after every line. It needs a
+Python with bench/peers/requirements-density.txt. The timings need an idle machine; --scale 0.01 tries them with a
+hundredth of the rows.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+
+import numpy as np
+import result
+
+# Of larger tables a sample is compared: rows that DBSCAN gets, where there are too many pairs of neighbors for
+# scikit-learn, those of HDBSCAN for scikit-learn and for the package hdbscan, and those of OPTICS.
+SAMPLED = {"table": 100_000, "dbscan": 6_000, "hdbscan": 10_000, "package": 100_000, "optics": 3_000,
+           "pairs": 20_000_000}
+LIMIT = 4_000_000_000
+NEAR = 1e-12  # relative difference of two lengths that may be equal but for rounding
+failures = []
+
+
+def require(holds, sentence):
+    """NaN fails, too."""
+    if not holds:
+        failures.append(sentence)
+        print("NOT KEPT:", sentence, file=sys.stderr, flush=True)
+
+
+class Vicinal:
+    def __init__(self, command, folder, threads):
+        self.command, self.folder, self.threads = str(pathlib.Path(command).resolve()), folder, threads
+
+    def run(self, *words, limit=None):
+        """What --json prints; seconds, processor seconds and peak bytes are kept as `spent`."""
+        words = [self.command, *words, "--threads", self.threads, "--quiet", "--json"]
+        words += [] if words[1] in ("generate", "info") else ["--device", "cpu"]
+        words += [] if limit is None else ["--memory-limit", limit]
+        return json.loads(self.spend(words))
+
+    def spend(self, words):
+        # Through a small process: a child's peak begins at what its parent holds.
+        measure = ("import os, sys, time\nstart = time.perf_counter()\npid = os.fork()\n"
+                   "if pid == 0: os.execv(sys.argv[1], sys.argv[1:])\n_, status, usage = os.wait4(pid, 0)\n"
+                   "print(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024,"
+                   " file=sys.stderr)\nsys.exit(os.waitstatus_to_exitcode(status))")
+        done = subprocess.run([sys.executable, "-S", "-c", measure, *map(str, words)], capture_output=True, text=True,
+                              cwd=self.folder)
+        if done.returncode:
+            sys.exit(f"failed: {' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
+        seconds, cpu, peak = done.stderr.splitlines()[-1].split()
+        self.spent = {"seconds": float(seconds), "cpu_seconds": float(cpu), "peak_bytes": int(peak)}
+        return done.stdout
+
+    def arrays(self, *words):
+        told = self.run(*words, "-o", "answer.npz")
+        with np.load(self.folder / "answer.npz") as found:
+            return told, {name: found[name] for name in found.files}
+
+    def save(self, name, rows):
+        np.save(self.folder / name, np.ascontiguousarray(rows))
+        return name
+
+
+def same_partition(a, b):
+    """Whether two labelings differ in the numbers of clusters only; noise is noise."""
+    pairs = set(zip(a.tolist(), b.tolist()))
+    one_to_one = len({x for x, _ in pairs}) == len(pairs) == len({y for _, y in pairs})
+    return one_to_one and all((x < 0) == (y < 0) for x, y in pairs)
+
+
+def rand_index(a, b):
+    from sklearn.metrics import adjusted_rand_score
+
+    return round(float(adjusted_rand_score(a, b)), 6)
+
+
+def sample_of(rows, most):
+    if len(rows) <= most:
+        return rows
+    return rows[np.sort(np.random.default_rng(0).choice(len(rows), most, replace=False))]
+
+
+# ---------------------------------------------------------------------------------------------------------- agreement
+
+
+def ten_eps(ours, table, rows):
+    """From distances to the fifth neighbor, a little more than each, so that no distance is equal to an eps."""
+    queries = ours.save("some.npy", sample_of(rows, 2_000))
+    _, lists = ours.arrays("knn", table, queries, "-k", min(6, len(rows)))
+    fifth = np.sort(lists["distances"][:, -1])
+    fifth = fifth[fifth > 0] if (fifth > 0).any() else np.array([1.0])
+    at = (np.array([0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 1]) * (len(fifth) - 1)).astype(int)
+    eps = [*fifth[at], 2 * fifth[-1], 8 * fifth[-1]]
+    return [float(x) * (1 + 1e-7) for x in eps]
+
+
+def dbscan_of(ours, name, rows):
+    from sklearn.cluster import DBSCAN
+
+    whole, rows = len(rows), sample_of(rows, SAMPLED["table"])
+    table = ours.save("table.npy", rows)
+    small = sample_of(rows, SAMPLED["dbscan"])
+    draws = np.random.default_rng(5).integers(-1, 5, len(rows)).astype(float)
+    lines = []
+    for turn, eps in enumerate(ten_eps(ours, table, rows)):
+        pairs = int(ours.run("radius", table, "-r", eps, "--count", "-o", "counts.npy")["neighbors"])
+        compared = rows if pairs <= SAMPLED["pairs"] else small
+        ours.save("compared.npy", compared)
+        weights = draws[: len(compared)]
+        ours.save("weights.npy", weights)
+        least = 2 + turn % 7
+        line = {"eps": eps, "min_samples": least, "rows": len(compared), "sampled": len(compared) < whole}
+        for weighted in (False, True):
+            theirs = DBSCAN(eps=eps, min_samples=least).fit(compared, sample_weight=weights if weighted else None)
+            words = ["--weights", "weights.npy"] if weighted else []
+            told, found = ours.arrays("dbscan", "compared.npy", "--eps", repr(eps), "--min-samples", least, *words)
+            same = bool((found["labels"] == theirs.labels_).all())
+            same_core = bool((np.flatnonzero(found["core"]) == theirs.core_sample_indices_).all())
+            require(same and same_core, f"{name}: dbscan with eps {eps}{', weighted' if weighted else ''}")
+            line["weighted" if weighted else "plain"] = {"clusters": told["clusters"], "noise": told["noise"],
+                                                         "same_labels": same, "same_core": same_core}
+        lines.append(line)
+    return lines
+
+
+def ties_of(tree, size):
+    """Edges whose length another edge has, and levels where the order of such edges may change clusters.
+
+    At a level three parts or more join at one length. Two of them, or groups of them that some order joins first, have
+    at least the minimum size: else every order leaves the same clusters."""
+    order = np.argsort(tree["lengths"], kind="stable")
+    a, b, lengths = tree["a"][order], tree["b"][order], tree["lengths"][order]
+    starts = np.flatnonzero(np.r_[True, np.diff(lengths) > NEAR * lengths[1:]])
+    ends = np.r_[starts[1:], len(lengths)]
+    tied = int((ends - starts)[ends - starts > 1].sum())
+    parent, sizes = np.arange(len(lengths) + 1), np.ones(len(lengths) + 1, int)
+
+    def root(row):
+        while parent[row] != row:
+            parent[row] = parent[parent[row]]
+            row = parent[row]
+        return row
+
+    deciding = 0
+    for start, end in zip(starts, ends):
+        parts = {}  # of each part that has joined others: the sizes of these
+        for edge in range(start, end):
+            x, y = root(a[edge]), root(b[edge])
+            parts[x] = parts.pop(x, [int(sizes[x])]) + parts.pop(y, [int(sizes[y])])
+            parent[y] = x
+            sizes[x] += sizes[y]
+        for joined in parts.values():
+            large = sum(part >= size for part in joined)
+            small = sum(part for part in joined if part < size)
+            deciding += len(joined) > 2 and large + small // size >= 2
+    return tied, int(deciding)
+
+
+def lengths_by_prim(rows, least):
+    """Ascending lengths of the edges of a minimum spanning tree, which all such trees have: float64, all pairs."""
+    n = len(rows)
+    core, columns = np.empty(n), np.ascontiguousarray(rows.T)
+
+    def distances(row):
+        total = np.zeros(n)
+        for column in columns:
+            total += (column - column[row]) ** 2
+        return np.sqrt(total)
+
+    for row in range(n):
+        core[row] = np.partition(distances(row), least - 1)[least - 1]
+    nearest, lengths, row, inside = np.full(n, np.inf), [], 0, np.zeros(n, bool)
+    for _ in range(n - 1):
+        inside[row] = True
+        np.minimum(nearest, np.maximum(np.maximum(distances(row), core), core[row]), out=nearest)
+        nearest[inside] = np.inf
+        row = int(np.argmin(nearest))
+        lengths.append(nearest[row])
+    return np.sort(lengths)
+
+
+def hdbscan_of(ours, name, rows):
+    import hdbscan
+    from sklearn.cluster import HDBSCAN
+    from sklearn.cluster._hdbscan import _linkage
+    from sklearn.cluster._hdbscan._tree import tree_to_labels
+
+    def merged(tree):
+        edges = np.zeros(len(tree["a"]), _linkage.MST_edge_dtype)
+        edges["current_node"], edges["next_node"], edges["distance"] = tree["a"], tree["b"], tree["lengths"]
+        return _linkage.make_single_linkage(edges)
+
+    lines = []
+    whole, small = sample_of(rows, SAMPLED["package"]), sample_of(rows, SAMPLED["hdbscan"])
+    for compared in [small] if len(whole) == len(small) else [small, whole]:
+        table = ours.save("compared.npy", compared)
+        for size, least in ((5, 5), (25, 10), (10, 1)):
+            words = [table, "--min-samples", least]
+            told, found = ours.arrays("hdbscan", *words, "--min-cluster-size", size)
+            _, tree = ours.arrays("spanning-tree", *words)
+            tied, deciding = ties_of(tree, size)
+            line = {"rows": len(compared), "sampled": len(compared) < len(rows), "min_cluster_size": size,
+                    "min_samples": least, "clusters": told["clusters"], "noise": told["noise"], "tied_edges": tied,
+                    "deciding_levels": deciding}
+            made, _ = tree_to_labels(merged(tree), size)
+            line["same_from_our_tree"] = same_partition(found["labels"], made)
+            require(line["same_from_our_tree"], f"{name}: other clusters of our tree, {size} {least}")
+            peers = {"hdbscan": hdbscan.HDBSCAN(size, min_samples=least - 1 or 1, approx_min_span_tree=False,
+                                                core_dist_n_jobs=1)}
+            if least == 1:  # the package counts without the row itself, and has no 0
+                del peers["hdbscan"]
+            if compared is small:
+                if size == 25:
+                    expected = lengths_by_prim(compared, least)
+                    off = np.abs(np.sort(tree["lengths"]) - expected) / np.maximum(expected, np.finfo(float).tiny)
+                    line["length_error"] = float(off.max())
+                    require(line["length_error"] <= NEAR, f"{name}: lengths of the tree, {line['length_error']}")
+                peers["sklearn"] = HDBSCAN(size, min_samples=least, algorithm="kd_tree", copy=True)
+            for peer, model in peers.items():
+                labels = model.fit(compared).labels_
+                same = same_partition(found["labels"], labels)
+                line[peer] = {"same": same, "rand_index": 1.0 if same else rand_index(found["labels"], labels)}
+                require(same or deciding > 0, f"{name}: {peer} has other clusters, and no tie decides, {size} {least}")
+            lines.append(line)
+    return lines
+
+
+def optics_of(ours, name, rows):
+    from sklearn.cluster import OPTICS, cluster_optics_dbscan
+
+    compared = sample_of(rows, SAMPLED["optics"])
+    table = ours.save("compared.npy", compared)
+    lines = []
+    for least, metric in ((5, "euclidean"), (10, "manhattan")):
+        theirs = OPTICS(min_samples=least, metric=metric).fit(compared)
+        told, found = ours.arrays("optics", table, "--min-samples", least, "--metric", metric)
+        same = bool((found["ordering"] == theirs.ordering_).all())
+        line = {"rows": len(compared), "sampled": len(compared) < len(rows), "min_samples": least, "metric": metric,
+                "same_ordering": same}
+        if same:
+            both = np.isfinite(theirs.reachability_)
+            line["same_infinite"] = bool((np.isfinite(found["reachability"]) == both).all())
+            errors = np.abs(found["reachability"] - theirs.reachability_)[both]
+            line["reachability_error"] = float(errors.max(initial=0))
+            line["same_predecessors"] = bool((found["predecessors"] == theirs.predecessor_).all())
+            line["same_labels"] = bool((found["labels"] == theirs.labels_).all())
+            eps = float(np.median(found["reachability"][both])) * (1 + 1e-7)
+            expected = cluster_optics_dbscan(reachability=theirs.reachability_, core_distances=theirs.core_distances_,
+                                             ordering=theirs.ordering_, eps=eps)
+            _, extracted = ours.arrays("optics", table, "--min-samples", least, "--metric", metric, "--clusters",
+                                       "dbscan", "--eps", repr(eps))
+            line["same_dbscan_labels"] = bool((extracted["labels"] == expected).all())
+            # scikit-learn rounds distances to 15 decimals.
+            scale = max(1.0, float(np.abs(theirs.reachability_[both]).max(initial=0)))
+            require(line["same_infinite"] and line["reachability_error"] <= NEAR * scale, f"{name}: optics, {line}")
+            require(line["same_dbscan_labels"], f"{name}: clusters by eps of optics, {line}")
+        else:
+            line |= first_difference(compared, found, theirs, metric)
+            require(line["tie_decides"], f"{name}: another order of optics, {line}")
+        lines.append(line)
+    return lines
+
+
+def first_difference(rows, found, theirs, metric):
+    """Where the orders differ first, and whether both rows are reached at equal distances there, but for rounding."""
+    from scipy.spatial.distance import cdist
+
+    place = int(np.flatnonzero(found["ordering"] != theirs.ordering_)[0])
+    before = found["ordering"][:place]
+    both = [int(found["ordering"][place]), int(theirs.ordering_[place])]
+    far = cdist(rows[both], rows[before], "cityblock" if metric == "manhattan" else "euclidean")
+    reach = np.maximum(far, theirs.core_distances_[before]).min(axis=1) if place else np.zeros(2)
+    near = abs(reach[0] - reach[1]) <= max(NEAR * reach.max(), 2e-15)  # decimals that scikit-learn keeps
+    rows_apart = int((found["ordering"] != theirs.ordering_).sum())
+    order = np.sort(found["reachability"][np.isfinite(found["reachability"])])
+    ties = int((np.diff(order) <= NEAR * order[1:]).sum())
+    return {"first_difference": place, "tie_decides": bool(near), "rows_apart": rows_apart, "tied_reachabilities": ties}
+
+
+def agreement(ours, options, keep):
+    lines = []
+    for path in sorted((options.data / "adbench").glob("*.npz"), key=lambda path: int(path.name.split("_")[0])):
+        name = path.stem.split("_", 1)[1]
+        if options.only and name not in options.only:
+            continue
+        with np.load(path) as found:
+            rows = np.ascontiguousarray(found["X"], np.float64)
+        line = {"name": name, "rows": len(rows), "cols": rows.shape[1]}
+        for kind, compare in (("dbscan", dbscan_of), ("hdbscan", hdbscan_of), ("optics", optics_of)):
+            start = time.perf_counter()
+            line[kind] = compare(ours, name, rows)
+            keep([*lines, line])
+            print(f"{name:12} {len(rows):7} x {rows.shape[1]:<4} {kind:8} {told_of(kind, line[kind])}"
+                  f"  ({time.perf_counter() - start:.0f} s)", flush=True)
+        lines.append(line)
+    return lines
+
+
+def told_of(kind, lines):
+    """A line about the lines of an operation."""
+    if kind == "dbscan":
+        same = sum(line[way]["same_labels"] for line in lines for way in ("plain", "weighted"))
+        sampled = sum(line["sampled"] for line in lines)
+        return f"{same} of {2 * len(lines)} labelings equal" + (f", {sampled} eps on a sample" if sampled else "")
+    if kind == "hdbscan":
+        pairs = [(line, line[peer]) for line in lines for peer in ("sklearn", "hdbscan") if peer in line]
+        parts = [f"{sum(told['same'] for _, told in pairs)} of {len(pairs)} partitions equal"]
+        parts.append(f"ties may decide in {sum(line['deciding_levels'] > 0 for line, _ in pairs)}")
+        parts.append(f"from our tree {sum(line['same_from_our_tree'] for line in lines)} of {len(lines)} equal")
+        return ", ".join(parts)
+    return ", ".join("the same order" if line["same_ordering"] else f"another from place {line['first_difference']} on"
+                     for line in lines)
+
+
+# ------------------------------------------------------------------------------------------------------------- memory
+
+
+def memory(ours, options, keep):
+    lines = []
+
+    def add(line):
+        lines.append(line | {"load": os.getloadavg()[0]})
+        keep(lines)
+        print(json.dumps(lines[-1]), flush=True)
+
+    rows = int(180_000 * options.scale)
+    table = np.random.default_rng(0).standard_normal((rows, 9))
+    ours.save("all.npy", table)
+    eps = 2 * float(np.sqrt((table**2).sum(axis=1)).max()) * 1.01
+    base = ours.run("info", "all.npy") and ours.spent["peak_bytes"]
+    told = ours.run("dbscan", "all.npy", "--eps", eps, "--min-samples", 10)
+    line = {"rows": rows, "cols": 9, "table_bytes": table.nbytes, "eps": eps, "clusters": told["clusters"],
+            "dbscan": dict(ours.spent), "info": {"peak_bytes": base}}
+    counted = ours.run("radius", "all.npy", "-r", eps, "--count", "-o", "counts.npy")
+    line["count"] = dict(ours.spent)
+    line["every_row_is_a_neighbor"] = counted["neighbors"] in (rows * (rows - 1), rows * rows)
+    add(line)
+    require(line["every_row_is_a_neighbor"], f"{counted['neighbors']} neighbors of {rows} rows")
+    peak = line["dbscan"]["peak_bytes"]
+    require(peak <= table.nbytes + 200_000_000, f"dbscan of {rows} rows: {peak} bytes")
+    rows = int(10_000_000 * options.scale)
+    ours.run("generate", "blobs", "-n", rows, "-d", 3, "--centers", 100, "-o", "large.npy")
+    for words in (["dbscan", "large.npy", "--eps", 0.1, "--min-samples", 10],
+                  ["hdbscan", "large.npy", "--min-cluster-size", 100, "--min-samples", 10]):
+        if words[0] == "hdbscan" and options.without_hdbscan:
+            continue
+        told = ours.run(*words, limit=LIMIT)
+        add({"rows": rows, "cols": 3, "limit_bytes": LIMIT, "words": words, **ours.spent,
+             "clusters": told["clusters"], "noise": told["noise"], "plan": told["plan"]})
+        require(ours.spent["peak_bytes"] <= LIMIT, f"{words[0]} of {rows} rows: {ours.spent['peak_bytes']} bytes")
+    return lines
+
+
+# ------------------------------------------------------------------------------------------------- tables of the page
+
+
+def dbscan_times(ours, options, keep):
+    rows = int(180_000 * options.scale)
+    ours.save("normal.npy", np.random.default_rng(0).standard_normal((rows, 9)))
+    ours.threads, lines = 1, []
+    for eps in (1, 1.5, 2, 3):
+        spent = []
+        for _ in range(options.repeat):
+            told = ours.run("dbscan", "normal.npy", "--eps", eps, "--min-samples", 10)
+            spent.append(ours.spent["cpu_seconds"])
+        inside = 1 - told["noise"] / rows
+        lines.append({"rows": rows, "cols": 9, "eps": eps, "in_clusters": inside, "cpu_seconds": spent})
+        keep(lines)
+        print(json.dumps(lines[-1]), flush=True)
+    for method in ("fused", "kdtree"):
+        ours.run("radius", "normal.npy", "-r", 2, "--count", "--method", method, "-o", "counts.npy")
+        spent = [ours.spent["cpu_seconds"]]
+        lines.append({"rows": rows, "cols": 9, "eps": 2, "count_by": method, "cpu_seconds": spent})
+        keep(lines)
+        print(json.dumps(lines[-1]), flush=True)
+    return lines
+
+
+def optics_times(ours, options, keep):
+    draws = np.random.default_rng(0)
+    centers = draws.uniform(-100, 100, (30, 2))
+    blobs = int(250_000 * options.scale)
+    tables = {"normal 3": draws.standard_normal((int(10_000 * options.scale), 3)),
+              "normal 9": draws.standard_normal((int(45_000 * options.scale), 9)),
+              "blobs 2": centers[draws.integers(0, 30, blobs)] + draws.standard_normal((blobs, 2))}
+    ours.threads, lines = 1, []
+    for name, rows in tables.items():
+        table = ours.save("rows.npy", rows)
+        line = {"table": name, "rows": len(rows), "cols": rows.shape[1], "min_samples": 5}
+        for method in ("kdtree", "direct"):
+            if name == "blobs 2" and method == "direct":
+                continue
+            ours.arrays("optics", table, "--min-samples", 5, "--method", method)
+            line[method] = ours.spent["cpu_seconds"]
+        if name == "normal 3":
+            from sklearn.cluster import OPTICS
+
+            _, found = ours.arrays("optics", table, "--min-samples", 5)
+            start = time.process_time()
+            theirs = OPTICS(min_samples=5).fit(rows)
+            line["sklearn"] = time.process_time() - start
+            line["same_order"] = bool((theirs.ordering_ == found["ordering"]).all())
+        lines.append(line)
+        keep(lines)
+        print(json.dumps(line), flush=True)
+    return lines
+
+
+# --------------------------------------------------------------------------------------------------------------- time
+
+
+def blobs_of(rows, cols, seed=0):
+    """Thirty normal clusters of unequal width, and a tenth of the rows spread over all."""
+    draws = np.random.default_rng(seed)
+    centers, widths = draws.uniform(-10, 10, (30, cols)), draws.uniform(0.1, 1, 30)
+    at = draws.integers(0, 30, rows)
+    table = centers[at] + widths[at, None] * draws.standard_normal((rows, cols))
+    spread = draws.random(rows) < 0.1
+    table[spread] = draws.uniform(-12, 12, (int(spread.sum()), cols))
+    return table
+
+
+def fashion():
+    import gzip
+
+    path = pathlib.Path(os.environ.get("FASHION", "/usr/share/datasets/fashion-mnist")) / "train-images-idx3-ubyte.gz"
+    return np.frombuffer(gzip.open(path).read(), np.uint8, offset=16).reshape(-1, 784).astype(np.float64)
+
+
+TABLES = {"250,000 x 2": (250_000, 2), "1,000,000 x 3": (1_000_000, 3), "1,000,000 x 16": (1_000_000, 16),
+          "100,000 x 128": (100_000, 128), "fashion": None}
+TREES = ("quitefastmst",)  # compared with `vicinal spanning-tree`, the others with `vicinal hdbscan`
+CLUSTERS = ("fast_hdbscan", "hdbscan", "sklearn")
+
+WORKER = r"""
+import json, os, sys, time
+name, path, size, least, threads = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
+for variable in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ[variable] = str(threads)
+import numpy as np
+rows = np.load(path)
+if name == "quitefastmst":
+    import quitefastmst
+    quitefastmst.omp_set_num_threads(threads)
+    def call(rows):
+        return quitefastmst.mst_euclid(np.ascontiguousarray(rows), M=least)[0]
+elif name == "fast_hdbscan":
+    import fast_hdbscan
+    def call(rows):
+        return fast_hdbscan.HDBSCAN(min_cluster_size=size, min_samples=least).fit(rows).labels_
+elif name == "hdbscan":
+    import hdbscan
+    def call(rows):
+        return hdbscan.HDBSCAN(size, min_samples=least, approx_min_span_tree=False,
+                               core_dist_n_jobs=threads).fit(rows).labels_
+else:
+    from sklearn.cluster import HDBSCAN
+    def call(rows):
+        return HDBSCAN(size, min_samples=least + 1, n_jobs=threads, copy=True).fit(rows).labels_
+start = time.perf_counter()
+call(rows[:2000])  # what is compiled at the first call
+print(json.dumps({"warm": time.perf_counter() - start}), flush=True)
+for line in sys.stdin:
+    start, cpu = time.perf_counter(), time.process_time()
+    answer = call(rows)
+    told = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu}
+    if answer.dtype.kind == "f":
+        told["total"] = float(np.sum(answer))
+    else:
+        np.save(path + "." + name + ".npy", answer)
+    print(json.dumps(told), flush=True)
+"""
+
+
+class Peer:
+    """A process that answers one call a line."""
+
+    def __init__(self, name, path, size, least, threads):
+        words = [sys.executable, "-c", WORKER, name, str(path), *map(str, (size, least, threads))]
+        self.name, self.log = name, tempfile.TemporaryFile("w+")
+        self.child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
+
+    def answer(self, seconds):
+        """A line, or why there is none."""
+        import select
+
+        ready, _, _ = select.select([self.child.stdout], [], [], max(0.1, seconds))
+        if not ready:
+            self.close()
+            return {"error": f"did not end in {seconds:.0f} s"}
+        line = self.child.stdout.readline()
+        if line:
+            return json.loads(line)
+        self.close()
+        self.log.seek(0)
+        return {"error": (self.log.read().strip().splitlines() or ["ended without a word"])[-1]}
+
+    def call(self, seconds):
+        self.child.stdin.write("\n")
+        self.child.stdin.flush()
+        return self.answer(seconds)
+
+    def close(self):
+        self.child.kill()
+        self.child.wait()
+
+
+def times(ours, options, keep):
+    lines = []
+    for name, shape in TABLES.items():
+        if options.only and name not in options.only:
+            continue
+        rows = fashion() if shape is None else blobs_of(max(3_000, int(shape[0] * options.scale)), shape[1])
+        rows = rows[: max(3_000, int(len(rows) * options.scale))] if shape is None else rows
+        table = ours.save("rows.npy", rows)
+        for least in (1, 10) if name == "250,000 x 2" else (10,):
+            line = {"table": name, "rows": len(rows), "cols": rows.shape[1], "min_samples": least,
+                    "min_cluster_size": 25, "threads": ours.threads, "load": os.getloadavg()[0]}
+            lines.append(line)
+            time_one(ours, options, line, table, least)
+            keep(lines)
+            print(json.dumps(line), flush=True)
+    return lines
+
+
+def time_one(ours, options, line, table, least):
+    """The core distance of a row is that of its neighbor number `least` in all packages; the row itself is none."""
+    peers, left, reach = {}, {}, ["--min-samples", least, "--exclude-self"]
+    for name in (*TREES, *CLUSTERS):
+        if options.peers and name not in options.peers:
+            continue
+        peer = Peer(name, ours.folder / table, 25, least, ours.threads)
+        warm = peer.answer(options.timeout)
+        if "error" in warm:
+            line[name] = warm
+            continue
+        peers[name], left[name] = peer, options.timeout
+    spent = {"vicinal": [], "vicinal_tree": [], **{name: [] for name in peers}}
+    for _ in range(options.repeat):
+        # The command's own seconds begin before it reads the table.
+        told = ours.run("hdbscan", table, "--min-cluster-size", 25, *reach, "-o", "ours.npz")
+        spent["vicinal"].append({"seconds": told["seconds"], "cpu_seconds": ours.spent["cpu_seconds"]})
+        line["tree_seconds"], line["method"] = told["tree_seconds"], told["plan"]["method"]
+        told = ours.run("spanning-tree", table, *reach, "-o", "tree.npz")
+        spent["vicinal_tree"].append({"seconds": told["seconds"], "cpu_seconds": ours.spent["cpu_seconds"]})
+        for name in list(peers):
+            if left[name] <= 0:
+                continue
+            start = time.perf_counter()
+            found = peers[name].call(left[name])
+            left[name] -= time.perf_counter() - start
+            if "error" in found:
+                line.setdefault(name, {})["error"] = found["error"]
+                del peers[name]
+                continue
+            spent[name].append(found)
+    for peer in peers.values():
+        peer.close()
+    with np.load(ours.folder / "tree.npz") as tree:
+        total = float(np.sum(tree["lengths"]))
+    with np.load(ours.folder / "ours.npz") as found:
+        labels = found["labels"]
+    for name, calls in spent.items():
+        if not calls:
+            continue
+        median = float(np.median([call["seconds"] for call in calls]))
+        line[name] = line.get(name, {}) | {"seconds": median, "calls": calls}
+        if name in TREES:
+            line[name]["total_over_ours"] = calls[-1]["total"] / total - 1
+        elif name in CLUSTERS:
+            theirs = np.load(f"{ours.folder / table}.{name}.npy")
+            line[name]["same"] = same_partition(labels, theirs)
+            line[name]["rand_index"] = rand_index(labels, theirs)
+    for name in (*TREES, *CLUSTERS):
+        if "seconds" in line.get(name, {}):
+            own = line["vicinal_tree" if name in TREES else "vicinal"]
+            line[name]["ratio"] = line[name]["seconds"] / own["seconds"]
+
+
+SECTIONS = {"agreement": agreement, "memory": memory, "dbscan": dbscan_times, "optics": optics_times, "time": times}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help="all where none is named")
+    parser.add_argument("--command", required=True)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--only", nargs="*", default=[], help="names of sets or tables")
+    parser.add_argument("--peers", nargs="*", default=[], help="names of peers that are timed [all]")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--timeout", type=float, default=600, help="seconds of all calls of a peer")
+    parser.add_argument("--scale", type=float, default=1, help="share of the rows of tables that are drawn")
+    parser.add_argument("--sample", type=float, default=1, help="share of the rows of samples in agreement")
+    parser.add_argument("--without-hdbscan", action="store_true", help="memory: dbscan only")
+    result.add_options(parser)
+    options = parser.parse_args()
+    for section in options.sections:
+        if section not in SECTIONS:
+            parser.error(f"there is no section {section}")
+    options.data = pathlib.Path(os.environ.get("VICINAL_DATA", ""))
+    for kind in SAMPLED:
+        SAMPLED[kind] = int(SAMPLED[kind] * options.sample)
+    sections = options.sections or list(SECTIONS)
+    if "agreement" in sections and not (options.data / "adbench").is_dir():
+        sys.exit("density.py: VICINAL_DATA does not name the folder that holds adbench/")
+    warnings.filterwarnings("ignore")
+    packages = ("scikit-learn", "hdbscan", "fast_hdbscan", "quitefastmst", "numba", "numpy", "scipy")
+    versions = {name: importlib.metadata.version(name) for name in packages}
+    measured = {"processor": result.processor(), "packages": versions}
+    with tempfile.TemporaryDirectory() as folder:
+        for section in sections:
+            ours = Vicinal(options.command, pathlib.Path(folder), options.threads)
+            measured[section] = SECTIONS[section](
+                ours, options, lambda lines, of=section: result.write(options, measured | {of: lines}))
+    if failures:
+        sys.exit("density.py: " + "; ".join(failures))
+
+
+if __name__ == "__main__":
+    main()
