@@ -1,5 +1,6 @@
 // The steps of k-means against the reference after every call, bit for bit (contract clause 12, steps), and iterations
 // made of them against `kmeans`.
+// fake device, together: KMeansSteps.EqualTheReferenceAfterEveryCall
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 // layout, with filters, exclusions and within themselves. Contract clauses 1 to 5; see check.hpp for what is compared.
 // fake device: Search/PerMetric.*:Search/Large.WithinItself/*
 // fake device, sanitized: Search/PerMetric.*:Search/Large.WithinItself/duplicates
+// fake device, together: Search/PerMetric.InEveryLayout/euclidean
 
 #include <gtest/gtest.h>
 
