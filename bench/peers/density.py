@@ -3,8 +3,8 @@
     density.py --command build/release/cli/vicinal [-o result.json] [SECTION...]
 
     agreement  the 15 ADBench sets of $VICINAL_DATA: DBSCAN (ten eps, with and without weights), HDBSCAN and OPTICS
-    memory     peak memory of dbscan and hdbscan on 10,000,000 x 3 within 4 GB, and of dbscan on 180,000 x 9 where
-               every row is a neighbor of every other, compared with counting these neighbors
+    memory     peak memory: jobs `dbscan` (within 4 GB) and `hdbscan`, 10,000,000 x 3; job `neighbors`, dbscan of
+               180,000 x 9 where every row is a neighbor of every other, compared with counting these neighbors
     dbscan     CPU seconds of dbscan on 180,000 x 9 for four eps, and of counting all neighbors
     optics     CPU seconds of optics, of scikit-learn where it ends
     time       HDBSCAN in turns with quitefastmst, fast_hdbscan, hdbscan and scikit-learn, each in a process of its own
@@ -333,14 +333,8 @@ def told_of(kind, lines):
 # ------------------------------------------------------------------------------------------------------------- memory
 
 
-def memory(ours, options, keep):
-    lines = []
-
-    def add(line):
-        lines.append(line | {"load": os.getloadavg()[0]})
-        keep(lines)
-        print(json.dumps(lines[-1]), flush=True)
-
+def neighbors_of_all(ours, options, add):
+    """Every row is a neighbor of every other."""
     rows = int(180_000 * options.scale)
     table = np.random.default_rng(0).standard_normal((rows, 9))
     ours.save("all.npy", table)
@@ -356,16 +350,32 @@ def memory(ours, options, keep):
     require(line["every_row_is_a_neighbor"], f"{counted['neighbors']} neighbors of {rows} rows")
     peak = line["dbscan"]["peak_bytes"]
     require(peak <= table.nbytes + 200_000_000, f"dbscan of {rows} rows: {peak} bytes")
+
+
+def memory(ours, options, keep):
+    lines = []
+
+    def add(line):
+        lines.append(line | {"load": os.getloadavg()[0]})
+        keep(lines)
+        print(json.dumps(lines[-1]), flush=True)
+
+    if not options.only or "neighbors" in options.only:
+        neighbors_of_all(ours, options, add)
+    if options.only and not {"dbscan", "hdbscan"} & set(options.only):
+        return lines
     rows = int(10_000_000 * options.scale)
     ours.run("generate", "blobs", "-n", rows, "-d", 3, "--centers", 100, "-o", "large.npy")
     for words in (["dbscan", "large.npy", "--eps", 0.1, "--min-samples", 10],
                   ["hdbscan", "large.npy", "--min-cluster-size", 100, "--min-samples", 10]):
-        if words[0] == "hdbscan" and options.without_hdbscan:
+        if options.only and words[0] not in options.only:
             continue
-        told = ours.run(*words, limit=LIMIT)
-        add({"rows": rows, "cols": 3, "limit_bytes": LIMIT, "words": words, **ours.spent,
+        limit = LIMIT if words[0] == "dbscan" else None  # hdbscan keeps lists of neighbors
+        told = ours.run(*words, limit=limit)
+        add({"rows": rows, "cols": 3, "limit_bytes": limit, "words": words, **ours.spent,
              "clusters": told["clusters"], "noise": told["noise"], "plan": told["plan"]})
-        require(ours.spent["peak_bytes"] <= LIMIT, f"{words[0]} of {rows} rows: {ours.spent['peak_bytes']} bytes")
+        peak = ours.spent["peak_bytes"]
+        require(limit is None or peak <= limit, f"{words[0]} of {rows} rows: {peak} bytes")
     return lines
 
 
@@ -603,13 +613,12 @@ def main():
     parser.add_argument("sections", nargs="*", metavar="SECTION", help="all where none is named")
     parser.add_argument("--command", required=True)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", nargs="*", default=[], help="names of sets or tables")
+    parser.add_argument("--only", nargs="*", default=[], help="names of sets, tables, or jobs of memory")
     parser.add_argument("--peers", nargs="*", default=[], help="names of peers that are timed [all]")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--timeout", type=float, default=600, help="seconds of all calls of a peer")
     parser.add_argument("--scale", type=float, default=1, help="share of the rows of tables that are drawn")
     parser.add_argument("--sample", type=float, default=1, help="share of the rows of samples in agreement")
-    parser.add_argument("--without-hdbscan", action="store_true", help="memory: dbscan only")
     result.add_options(parser)
     options = parser.parse_args()
     for section in options.sections:
