@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 // Tags of the duplicated communicator, which nobody else uses.
 constexpr int kLetters = 1;
 constexpr int kBytes = 2;
-// Letters up to this length leave without waiting for the receiver, in every transport of Open MPI.
+// Letters up to about this length leave without waiting for the receiver: below 4096 bytes in all usual transports.
 constexpr std::size_t kLongestSentence = 1500;
 constexpr std::int64_t kLongestStall = 1'000'000'000'000;  // 31 years, which a clock can still add
 constexpr auto kIoError = static_cast<std::int32_t>(ErrorCode::io);
@@ -139,11 +139,11 @@ void Group::find_neighbors(const Opening& opening, Facts& facts) {
   }
 }
 
-// ---- operations
-// ------------------------------------------------------------------------------------------------------
+// ---- operations -----------------------------------------------------------------------------------------------------
 
 void Group::broadcast(std::span<std::byte> data, int root) {
   std::byte* const piece = pieces(piece_of(data.size()));
+  const Inside inside(is_inside_);
   Coming own;
   static_cast<core::Coming&>(own) = {core::Operation::broadcast, data.size(), data.size(), root};
   meet(own);
@@ -164,10 +164,12 @@ void Group::all_gather(std::span<const std::byte> part, std::span<const std::int
   const std::size_t turns = all.empty() ? 0 : (all.size() - 1) / piece_ + 1;
   const std::size_t most = turns == 0 ? 0 : std::min(all.size(), piece_ + ranks);
   const std::size_t own_most = turns == 0 ? 0 : part.size() / turns + 1;
-  std::byte* const sent = pieces(own_most + most);
+  // MPI may use counts and places as long as the bytes.
+  auto* const counts = reinterpret_cast<int*>(pieces(2 * ranks * sizeof(int) + own_most + most));
+  int* const places = counts + ranks;
+  auto* const sent = reinterpret_cast<std::byte*>(places + ranks);
   std::byte* const received = sent + own_most;
-  std::vector<int> counts(ranks);
-  std::vector<int> places(ranks);
+  const Inside inside(is_inside_);
   Coming own;
   static_cast<core::Coming&>(own) = {core::Operation::all_gather, all.size(), part.size(), 0};
   own.parts = digest(std::as_bytes(sizes));
@@ -183,8 +185,7 @@ void Group::all_gather(std::span<const std::byte> part, std::span<const std::int
     const int count = counts[static_cast<std::size_t>(rank_)];
     copy(part.subspan(piece_begin(part.size(), turn, turns), static_cast<std::size_t>(count)), sent);
     std::array<MPI_Request, 1> request = {MPI_REQUEST_NULL};
-    check_mpi(MPI_Iallgatherv(sent, count, MPI_BYTE, received, counts.data(), places.data(), MPI_BYTE, comm_,
-                              request.data()));
+    check_mpi(MPI_Iallgatherv(sent, count, MPI_BYTE, received, counts, places, MPI_BYTE, comm_, request.data()));
     complete(request);
     std::size_t begin = 0;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
@@ -200,6 +201,7 @@ void Group::all_gather(std::span<const std::byte> part, std::span<const std::int
 void Group::all_reduce(std::span<std::int64_t> values, Reduction reduction) {
   std::byte* const piece = pieces(piece_of(values.size_bytes()));
   const bool sums = reduction == kSum;
+  const Inside inside(is_inside_);
   Coming own;
   static_cast<core::Coming&>(own) = {sums ? core::Operation::sum : core::Operation::max, values.size_bytes(),
                                      values.size_bytes(), 0};
@@ -220,6 +222,7 @@ void Group::send_receive(std::span<const std::byte> sent, int to, std::span<std:
   const std::size_t room = std::min(piece_, std::max(sent.size(), received.size()));
   std::byte* const outgoing = pieces(2 * room);
   std::byte* const incoming = outgoing + room;
+  const Inside inside(is_inside_);
   Coming own;
   static_cast<core::Coming&>(own) = {core::Operation::send_receive, 0, sent.size(), to};
   own.from = from;
@@ -244,6 +247,7 @@ void Group::send_receive(std::span<const std::byte> sent, int to, std::span<std:
 }
 
 void Group::barrier() {
+  const Inside inside(is_inside_);
   meet({});
 }
 
@@ -256,12 +260,11 @@ Ended Group::abandon(std::int32_t error, const std::string& sentence) {
   if (!has_ended_) {
     post(0, {Kind::abandon, error, 0, {}}, own);
     last_words_ = own;
-    is_inside_ = true;
+    const Inside inside(is_inside_);
     try {
       wait([] { return false; }, false);
     } catch (const Ended&) {
     }
-    is_inside_ = false;
   }
   return {error_, sentence_};
 }
@@ -281,8 +284,7 @@ void Group::leave() noexcept {
   }
 }
 
-// ---- meetings
-// --------------------------------------------------------------------------------------------------------
+// ---- meetings -------------------------------------------------------------------------------------------------------
 
 void Group::require_whole() {
   if (has_ended_) throw Ended(error_, sentence_);
@@ -296,15 +298,7 @@ void Group::fail(const std::string& sentence) {
 void Group::meet(const Coming& own, std::span<const std::int64_t> sizes) {
   if (!is_running()) throw Fault(kIo, "communicator: MPI has been finalized in this process");
   require_thread();
-  struct Inside {
-    explicit Inside(bool& flag) : is_inside(flag) { is_inside = true; }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
-    ~Inside() { is_inside = false; }
-    bool& is_inside;
-  };
   operation_ = own.operation;
-  const Inside inside(is_inside_);
   read_letters();
   require_whole();
   may_go_ = false;
@@ -347,8 +341,7 @@ std::string Group::disagreement(std::span<const std::int64_t> sizes) const {
   return "";
 }
 
-// ---- waiting
-// ---------------------------------------------------------------------------------------------------------
+// ---- waiting --------------------------------------------------------------------------------------------------------
 
 void Group::wait(const std::function<bool()>& is_done, bool for_bytes) {
   const auto limit = milliseconds(stall_);
@@ -431,8 +424,7 @@ void Group::end(std::int32_t error, const std::string& sentence, bool cuts_short
   if (rank_ == 0) post_to_all({Kind::end, error_, cuts_short ? 1 : 0, {}}, sentence_);
 }
 
-// ---- letters
-// ---------------------------------------------------------------------------------------------------------
+// ---- letters --------------------------------------------------------------------------------------------------------
 
 void Group::post(int to, const Letter& letter, const std::string& sentence) {
   Posted& posted = posted_.emplace_back();

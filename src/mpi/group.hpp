@@ -89,6 +89,17 @@ class Group {
     std::int32_t cuts_short = 0;
     Coming coming;
   };
+  /// While a rank is in an operation, from its meeting to its last byte: it answers to those who ask.
+  class Inside {
+   public:
+    explicit Inside(bool& flag) : flag_(flag) { flag_ = true; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    ~Inside() { flag_ = false; }
+
+   private:
+    bool& flag_;
+  };
   struct Posted {
     std::vector<std::byte> bytes;
     MPI_Request request = MPI_REQUEST_NULL;
@@ -132,7 +143,7 @@ class Group {
   std::size_t piece_ = 0;
   bool has_left_ = false;
 
-  core::Operation operation_ = core::Operation::barrier;  // that this rank is in
+  core::Operation operation_ = core::Operation::barrier;  // that this rank is in, or was last
   bool is_inside_ = false;
   bool may_go_ = false;
   std::vector<std::optional<Coming>> came_;  // of rank 0

@@ -3,7 +3,7 @@
 //   results [PIECE]         k-means, lof and merge_labels against the single process and against threads, bit for bit
 //   hosts                   prints how many ranks are on the host
 //   wrong CASE              ranks that come to different operations, or with different options
-//   bad RANK                one rank's rows hold a NaN
+//   fails KIND RANK         k-means in which one rank has a NaN, too little memory, or is cancelled
 //   fault KIND RANK ROUND   what happens to one rank in some round of exchanges
 //   own LEVEL               in a program that starts MPI itself, with communicators of its own
 // A rank that finds something wrong prints a sentence and returns 1.
@@ -55,8 +55,7 @@ bool are_same_bits(std::span<const double> a, std::span<const double> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
-// ---- operations
-// ------------------------------------------------------------------------------------------------------
+// ---- operations -----------------------------------------------------------------------------------------------------
 
 void check_operations(Communicator& own) {
   const std::int64_t rank = own.rank();
@@ -121,8 +120,7 @@ void check_operations(Communicator& own) {
   expect(own.bytes_sent() == (ranks == 1 ? 0 : sent), "bytes sent");
 }
 
-// ---- results
-// ---------------------------------------------------------------------------------------------------------
+// ---- results --------------------------------------------------------------------------------------------------------
 
 /// The second shard is far larger than the others, the first one is small.
 std::vector<std::int64_t> unequal_cuts(std::int64_t n, std::int64_t ranks) {
@@ -268,8 +266,7 @@ void check_results(Communicator& own) {
   });
 }
 
-// ---- what goes wrong
-// -------------------------------------------------------------------------------------------------
+// ---- what goes wrong ------------------------------------------------------------------------------------------------
 
 void come_wrongly(Communicator& own, std::string_view which) {
   std::array<std::int64_t, 2> two = {};
@@ -291,30 +288,51 @@ void come_wrongly(Communicator& own, std::string_view which) {
   if (own.size() > 0) own.barrier();
 }
 
-void compute_with_a_nan(Communicator& own, int bad) {
+void compute_and_fail(Communicator& own, std::string_view kind, int bad) {
   Sample sample = sample_with_ties(300, 3);
   const std::vector<std::int64_t> cuts = unequal_cuts(sample.n, own.size());
   const auto at = static_cast<std::size_t>(own.rank());
   const std::int64_t row = cuts[static_cast<std::size_t>(bad)] + 2;
-  sample.values[static_cast<std::size_t>(3 * row + 1)] = std::numeric_limits<double>::quiet_NaN();
+  if (kind == "nan") sample.values[static_cast<std::size_t>(3 * row + 1)] = std::numeric_limits<double>::quiet_NaN();
+  CpuOptions here{.threads = 1};
+  if (own.rank() == bad && kind == "memory") here.memory_limit = 1;
+  if (own.rank() == bad && kind == "cancel") here.cancel.cancel();
   const TableView shard = sample.view().slice(cuts[at], cuts[at + 1]);
   std::string first;
-  for (int turn = 0; turn < 2; ++turn) {  // an error of the data does not end the group
+  for (int turn = 0; turn < 2; ++turn) {  // such an error does not end the group
     try {
-      (void)kmeans(context_of(own.rank(), turn), own, shard, cuts[at], {.clusters = 4});
-      expect(false, "a NaN is refused");
+      (void)kmeans(Context::cpu(here), own, shard, cuts[at], {.clusters = 4});
+      expect(false, "all ranks fail");
     } catch (const Error& error) {
-      expect(error.code() == ErrorCode::bad_data, error.what());
-      first = error.what();
+      first = std::to_string(static_cast<int>(error.code())) + ": " + error.what();
     }
   }
+  own.barrier();
   std::printf("%s\n", first.c_str());
 }
 
+void signal_later(int signal, std::chrono::milliseconds pause) {
+  std::thread([=] {
+    std::this_thread::sleep_for(pause);
+    kill(getpid(), signal);
+  }).detach();
+}
+
 void meet_a_fault(Communicator& own, const std::string& kind, int rank, int round) {
-  std::vector<std::int64_t> values(50'000);
-  for (int at = 0; at < 30; ++at) {
+  // Long enough that a rank stops while bytes travel.
+  const bool is_within = kind == "stop-within";
+  std::vector<std::int64_t> values(is_within ? 2'000'000 : 50'000);
+  for (int at = 0; at < (is_within ? 10'000 : 30); ++at) {
     if (own.rank() == rank && at == round) {
+      if (is_within) signal_later(SIGSTOP, std::chrono::milliseconds(300));
+      if (kind == "pause") {
+        if (const pid_t parent = getpid(); fork() == 0) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(700));
+          kill(parent, SIGCONT);
+          _exit(0);
+        }
+        raise(SIGSTOP);
+      }
       if (kind == "kill") raise(SIGKILL);
       if (kind == "stop") raise(SIGSTOP);
       if (kind == "exit") std::exit(3);
@@ -390,7 +408,7 @@ void run(const std::vector<std::string>& words) {
   if (what == "results") check_results(own);
   if (what == "hosts") std::printf("%d\n", own.ranks_on_host());
   if (what == "wrong") come_wrongly(own, words.at(1));
-  if (what == "bad") compute_with_a_nan(own, std::stoi(words.at(1)));
+  if (what == "fails") compute_and_fail(own, words.at(1), std::stoi(words.at(2)));
   if (what == "fault") meet_a_fault(own, words.at(1), std::stoi(words.at(2)), std::stoi(words.at(3)));
 }
 
