@@ -92,7 +92,8 @@ class VICINAL_API Communicator {
   /// Waits until every rank is here.
   void barrier();
   /// Ends the group: every rank that waits or comes to an operation throws this sentence with this rank in front. For a
-  /// rank that cannot go on. Does nothing if the group has ended already.
+  /// rank that cannot go on. Does nothing if the group has ended already. A process waits until rank 0 comes to an
+  /// operation or leaves, and no longer than the stall limit.
   void abandon(const std::string& sentence);
 
  private:

@@ -64,7 +64,7 @@ void check_mpi(int returned) {
 
 Group::Group(const Opening& opening, Facts& facts) : stall_(std::min(opening.stall_milliseconds, kLongestStall)) {
   start();
-  require_thread();
+  require_mpi();
   duplicate(opening);
   came_.resize(static_cast<std::size_t>(size_));
   asked_.resize(static_cast<std::size_t>(size_));
@@ -254,6 +254,7 @@ void Group::barrier() {
 // The first to end a group is who rank 0 hears first. A rank that ends it waits for that answer as it would wait in an
 // operation.
 Ended Group::abandon(std::int32_t error, const std::string& sentence) {
+  require_mpi();
   const std::string own = "rank " + std::to_string(rank_) + ": " + sentence.substr(0, kLongestSentence);
   read_letters();
   if (!has_ended_ && rank_ == 0) end(error, own, false);
@@ -270,9 +271,9 @@ Ended Group::abandon(std::int32_t error, const std::string& sentence) {
 }
 
 void Group::leave() noexcept {
-  if (std::exchange(has_left_, true) || !is_running()) return;
+  if (std::exchange(has_left_, true)) return;
   try {
-    require_thread();
+    require_mpi();
     read_letters();
     const std::string sentence = core::has_left(rank_);
     if (rank_ == 0) {
@@ -296,8 +297,7 @@ void Group::fail(const std::string& sentence) {
 }
 
 void Group::meet(const Coming& own, std::span<const std::int64_t> sizes) {
-  if (!is_running()) throw Fault(kIo, "communicator: MPI has been finalized in this process");
-  require_thread();
+  require_mpi();
   operation_ = own.operation;
   read_letters();
   require_whole();

@@ -77,7 +77,8 @@ void start() {
   process().is_attached = true;
 }
 
-void require_thread() {
+void require_mpi() {
+  if (!is_running()) throw Fault(kIo, "communicator: MPI has been finalized in this process");
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
   if (level >= MPI_THREAD_SERIALIZED) return;

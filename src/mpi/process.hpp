@@ -8,8 +8,8 @@ namespace vicinal::mpi {
 /// Starts MPI unless it runs; what was started here is ended when the process exits. Throws `Fault` if MPI has ended
 /// already.
 void start();
-/// Throws `Fault` where this thread must not call MPI.
-void require_thread();
+/// Throws `Fault` where MPI does not run, or this thread must not call it.
+void require_mpi();
 /// Whether MPI runs and has not ended.
 bool is_running() noexcept;
 

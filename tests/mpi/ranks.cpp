@@ -346,12 +346,31 @@ void meet_a_fault(Communicator& own, const std::string& kind, int rank, int roun
   }
 }
 
+bool refused_as(ErrorCode code, const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    if (error.code() != code) std::fprintf(stderr, "%s\n", error.what());
+    return error.code() == code;
+  }
+  return false;
+}
+
+void compute(Communicator& own) {
+  const Sample sample = sample_with_ties(40, 3);
+  const std::vector<std::int64_t> cuts = {0, 10, 20, 40};
+  const auto at = static_cast<std::size_t>(own.rank());
+  (void)kmeans(Context::cpu({.threads = 1}), own, sample.view().slice(cuts[at], cuts[at + 1]), cuts[at],
+               {.clusters = 3});
+}
+
 void use_own_mpi(const std::string& level, std::chrono::milliseconds stall_limit) {
   const std::map<std::string, int> levels = {{"single", MPI_THREAD_SINGLE}, {"multiple", MPI_THREAD_MULTIPLE}};
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(nullptr, nullptr, levels.at(level), &provided);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  Communicator whole;
   {
     // Ranks backwards, and without the last one.
     MPI_Comm part = MPI_COMM_NULL;
@@ -359,38 +378,27 @@ void use_own_mpi(const std::string& level, std::chrono::milliseconds stall_limit
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_split(MPI_COMM_WORLD, rank == size - 1 ? MPI_UNDEFINED : 0, -rank, &part);
     if (part == MPI_COMM_NULL) {
-      try {
-        (void)Communicator::mpi({.communicator = &part});
-        expect(false, "a communicator that this process is not in");
-      } catch (const Error& error) {
-        expect(error.code() == ErrorCode::invalid_argument, error.what());
-      }
+      expect(refused_as(ErrorCode::invalid_argument, [&] { (void)Communicator::mpi({.communicator = &part}); }),
+             "a communicator that this process is not in");
     } else {
       Communicator own = Communicator::mpi({.stall_limit = stall_limit, .communicator = &part});
       expect(own.size() == size - 1 && own.rank() == size - 2 - rank, "a part of the ranks, backwards");
       check_operations(own);
     }
-    Communicator whole = Communicator::mpi({.stall_limit = stall_limit});
+    whole = Communicator::mpi({.stall_limit = stall_limit});
     expect(whole.size() == size && whole.rank() == rank, "all ranks");
-    bool is_refused = false;
     std::thread([&] {  // another thread than the main one
-      try {
-        whole.barrier();
-      } catch (const Error& error) {
-        is_refused = error.code() == ErrorCode::invalid_argument;
-      }
+      const bool may = provided >= MPI_THREAD_SERIALIZED;
+      expect(may == !refused_as(ErrorCode::invalid_argument, [&] { whole.barrier(); }), "a barrier of another thread");
+      expect(may == !refused_as(ErrorCode::invalid_argument, [&] { compute(whole); }), "k-means of another thread");
     })
         .join();
-    expect(is_refused == (provided < MPI_THREAD_SERIALIZED), "a call of another thread");
     whole.barrier();
   }
   MPI_Finalize();
-  try {
-    (void)Communicator::mpi();
-    expect(false, "a communicator after MPI has ended");
-  } catch (const Error& error) {
-    expect(error.code() == ErrorCode::io, error.what());
-  }
+  expect(refused_as(ErrorCode::io, [&] { (void)Communicator::mpi(); }), "a communicator after MPI has ended");
+  expect(refused_as(ErrorCode::io, [&] { whole.barrier(); }), "a barrier after MPI has ended");
+  expect(refused_as(ErrorCode::io, [&] { compute(whole); }), "k-means after MPI has ended");
 }
 
 void run(const std::vector<std::string>& words) {
