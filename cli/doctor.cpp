@@ -10,6 +10,7 @@
 #include "base/machine.hpp"
 #include "base/output.hpp"
 #include "commands.hpp"
+#include "vicinal/communicator.hpp"
 #include "vicinal/device.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/version.hpp"
@@ -42,6 +43,18 @@ std::string cuda_lines(const CudaStatus& cuda) {
     text += fmt::format("CUDA               not used: {}\n", cuda.missing);
   }
   return text;
+}
+
+std::string mpi_line(const MpiStatus& mpi) {
+  if (!mpi.missing.empty()) return fmt::format("MPI                not used: {}\n", mpi.missing);
+  return fmt::format("MPI                {}, plug-in {}\n", mpi.library, mpi.plugin);
+}
+Json mpi_json(const MpiStatus& mpi) {
+  const auto text = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
+  return {{"usable", mpi.missing.empty()},
+          {"missing", text(mpi.missing)},
+          {"library", text(mpi.library)},
+          {"plugin", text(mpi.plugin)}};
 }
 
 /// What the device itself says when it is asked.
@@ -84,6 +97,7 @@ Json sums_json(const TensorCoreSums& sums) {
 void examine(const CommonOptions& options) {
   const Runtime runtime = make_runtime(options, Computes::on_host);
   const Machine machine = look_at_machine();
+  const MpiStatus mpi = mpi_status();
   const Answer device = ask_device(options, machine.cuda);
   const std::string& fault = device.fault;
   const bool right = self_test(runtime.ctx) && fault.empty();
@@ -91,6 +105,7 @@ void examine(const CommonOptions& options) {
   if (options.json) {
     Json json = {{"command", "doctor"}, {"version", VICINAL_VERSION}};
     json.update(to_json(machine));
+    json["mpi"] = mpi_json(mpi);
     json["self_test"] = right;
     json["cuda"]["tensor_cores"] = sums_json(device.sums);
     json["cuda"]["fault"] = fault.empty() ? Json(nullptr) : Json(fault);
@@ -100,11 +115,11 @@ void examine(const CommonOptions& options) {
     const auto bytes = [](std::uint64_t value) { return format_bytes(static_cast<double>(value)); };
     print_text(fmt::format(
         "version            {}\nprocessor          {}\ncores              {} used by default, {} allowed, {} online\n"
-        "instruction sets   {} (used: {})\nmemory             {} free of {}, default limit {}\n{}{}"
+        "instruction sets   {} (used: {})\nmemory             {} free of {}, default limit {}\n{}{}{}"
         "self test          {}\n",
         VICINAL_VERSION, machine.cpu, machine.cores_used, machine.cores_allowed, machine.cores_online,
         fmt::join(machine.isas, ", "), machine.isa, bytes(machine.memory_available), bytes(machine.memory_total),
-        bytes(machine.memory_limit), cuda_lines(machine.cuda), sums_line(device.sums),
+        bytes(machine.memory_limit), cuda_lines(machine.cuda), sums_line(device.sums), mpi_line(mpi),
         right ? "passed" : "FAILED" + (fault.empty() ? "" : ": " + fault)));
   }
   if (!healthy) throw Error(ErrorCode::internal, "this build does not work on this machine: see the self test");

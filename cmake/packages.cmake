@@ -6,20 +6,23 @@ set(VICINAL_PACKAGE_CONTACT "The vicinal authors <vicinal@localhost>" CACHE STRI
 mark_as_advanced(VICINAL_PACKAGE_CONTACT)
 
 set(CPACK_COMPONENTS_ALL library development)
-set(plugins vicinal-geo)
+set(plugins "vicinal-geo, vicinal-mpi")
 if(TARGET vicinal_cli)
   list(APPEND CPACK_COMPONENTS_ALL command)
 endif()
 if(VICINAL_BUILD_GEO)
   list(APPEND CPACK_COMPONENTS_ALL geo)
 endif()
+if(VICINAL_BUILD_MPI)
+  list(APPEND CPACK_COMPONENTS_ALL mpi)
+endif()
 if(VICINAL_BUILD_CUDA)
   list(APPEND CPACK_COMPONENTS_ALL cuda)
   string(REGEX MATCH "^[0-9]+" VICINAL_CUDA_MAJOR "${CMAKE_CUDA_COMPILER_VERSION}")
   string(APPEND plugins ", vicinal-cuda${VICINAL_CUDA_MAJOR}")
 endif()
-# Loaded when a file of that kind is read, or a device is asked for. NVIDIA's repository for Debian names its driver's
-# library libcuda1; a driver from elsewhere serves as well.
+# Loaded when a file of that kind is read, or a device or a rank of MPI is asked for. NVIDIA's repository for Debian
+# names its driver's library libcuda1; a driver from elsewhere serves as well.
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "libhdf5-103-1, ${plugins}")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "${plugins}")
 set(CPACK_DEBIAN_CUDA_PACKAGE_SUGGESTS libcuda1)

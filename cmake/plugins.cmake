@@ -1,13 +1,14 @@
-# VICINAL_CUDA and VICINAL_GEO: whether the plug-ins for CUDA devices and for files of polygons are built. AUTO: where
-# there is what they need, without a word where there is not; ON: that is an error; OFF. Part of another project they
-# are built only when asked for.
+# VICINAL_CUDA, VICINAL_GEO and VICINAL_MPI: whether the plug-ins for CUDA devices, for files of polygons and for ranks
+# of MPI are built. AUTO: where there is what they need, without a word where there is not; ON: that is an error; OFF.
+# Part of another project they are built only when asked for.
 set(VICINAL_PLUGINS_BY_DEFAULT OFF)
 if(PROJECT_IS_TOP_LEVEL)
   set(VICINAL_PLUGINS_BY_DEFAULT AUTO)
 endif()
 set(VICINAL_CUDA ${VICINAL_PLUGINS_BY_DEFAULT} CACHE STRING "Build the CUDA plug-in: AUTO, ON or OFF")
 set(VICINAL_GEO ${VICINAL_PLUGINS_BY_DEFAULT} CACHE STRING "Build the plug-in for files of polygons: AUTO, ON or OFF")
-set_property(CACHE VICINAL_CUDA VICINAL_GEO PROPERTY STRINGS AUTO ON OFF)
+set(VICINAL_MPI ${VICINAL_PLUGINS_BY_DEFAULT} CACHE STRING "Build the plug-in for ranks of MPI: AUTO, ON or OFF")
+set_property(CACHE VICINAL_CUDA VICINAL_GEO VICINAL_MPI PROPERTY STRINGS AUTO ON OFF)
 set(VICINAL_CUDA_ARCHITECTURES "" CACHE STRING "Architectures the CUDA plug-in is compiled for; empty: those of packages")
 set(VICINAL_CUDA_COMPILED ${VICINAL_CUDA_ARCHITECTURES} CACHE INTERNAL "Architectures that the CUDA plug-in holds")
 # Machine code for each major generation, which its minor ones run (8.6 and 8.9 that of 8.0); for newer ones, code that
@@ -47,5 +48,16 @@ if(VICINAL_GEO)
     set(VICINAL_BUILD_GEO ON)
   elseif(NOT VICINAL_GEO STREQUAL "AUTO")
     message(FATAL_ERROR "VICINAL_GEO is ON, but GDAL, GEOS or PROJ is not there: install libgdal-dev and libgeos-dev")
+  endif()
+endif()
+
+set(VICINAL_BUILD_MPI OFF)
+if(VICINAL_MPI)
+  set(MPI_CXX_SKIP_MPICXX ON)  # MPI's own C++ interface, which newer versions do not have
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(MPI_CXX_FOUND)
+    set(VICINAL_BUILD_MPI ON)
+  elseif(NOT VICINAL_MPI STREQUAL "AUTO")
+    message(FATAL_ERROR "VICINAL_MPI is ON, but MPI is not there: install libopenmpi-dev")
   endif()
 endif()

@@ -198,6 +198,11 @@ class Registry:
                 self.add_pytest(f"cli.{file.stem}", "cli", area, file,
                                 {"VICINAL_COMMAND": program, "VICINAL_MODELS": self.built.get("vicinal_models", "")})
 
+    def add_mpi(self):
+        for file in sorted(HERE.glob("mpi/test_*.py")):
+            self.add_pytest(f"mpi.{file.stem}", "mpi", "core", file,
+                            {"VICINAL_MPI_RANKS": self.built["vicinal_mpi_ranks"]})
+
     def add_python(self):
         environment = {"PYTHONPATH": self.python_package, "VICINAL_COMMAND": self.built["vicinal_cli"]}
         # Those in folders are of the Python that has scikit-learn 1.9; in another one they say that they were skipped.
@@ -220,6 +225,8 @@ def main():
         registry.add_manners()
         registry.add_consumers(compiler)
         registry.add_cli()
+        if "vicinal_mpi_ranks" in built:
+            registry.add_mpi()
         if {"vicinal_cli", "vicinal_bench"} <= built.keys():
             registry.add_docs(compiler)
         if {"vicinal_cli", "vicinal_python"} <= built.keys():

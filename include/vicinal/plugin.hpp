@@ -13,17 +13,19 @@ namespace vicinal {
 enum class Plugin : std::uint8_t {
   cuda,  ///< libvicinal_cuda.so: CUDA devices
   geo,   ///< libvicinal_geo.so: files of polygons
+  mpi,   ///< libvicinal_mpi.so: ranks that are processes of MPI
 };
 
-/// "cuda", "geo".
+/// "cuda", "geo", "mpi".
 VICINAL_API std::string_view name_of(Plugin plugin) noexcept;
 /// The inverse of `name_of`; throws `invalid_argument` listing the names there are.
 VICINAL_API Plugin plugin_from(std::string_view name);
 
 /// Names the file of a plug-in, for the whole process, before it is loaded: by the first context or `cuda_status` that
-/// finds a driver, or by the first file of polygons. Without that, a plug-in is looked for beside the library, then by
-/// the finder, and then where the system looks. The environment comes first all the same: VICINAL_CUDA_PLUGIN and
-/// VICINAL_GEO_PLUGIN. May be called again until the plug-in is loaded; the last call counts. Any thread may call it.
+/// finds a driver, by the first file of polygons, or by the first communicator of MPI. Without that, a plug-in is
+/// looked for beside the library, then by the finder, and then where the system looks. The environment comes first all
+/// the same: VICINAL_CUDA_PLUGIN, VICINAL_GEO_PLUGIN and VICINAL_MPI_PLUGIN. May be called again until the plug-in is
+/// loaded; the last call counts. Any thread may call it.
 ///
 /// Throws `invalid_argument` for an empty path, and once the plug-in is loaded, unless from that path; `io` for a file
 /// that is not there. Whether it is a plug-in of this version is found out when it is loaded.

@@ -7,8 +7,6 @@
 namespace vicinal {
 namespace {
 
-constexpr int kMaxRanks = 4096;
-
 [[noreturn]] void refuse_communicator(const std::string& sentence) {
   throw Error(ErrorCode::invalid_argument, sentence);
 }
@@ -35,8 +33,8 @@ Communicator::Communicator() try {
 
 std::vector<Communicator> Communicator::threads(int size, std::chrono::milliseconds stall_limit) try {
   const core::Entry entry;
-  if (size < 1 || size > kMaxRanks) {
-    refuse_communicator("size: is " + std::to_string(size) + ", must be from 1 to " + std::to_string(kMaxRanks));
+  if (size < 1 || size > core::kMaxRanks) {
+    refuse_communicator("size: is " + std::to_string(size) + ", must be from 1 to " + std::to_string(core::kMaxRanks));
   }
   if (stall_limit.count() < 0) refuse_communicator("stall_limit: must be at least 0");
   std::vector<Communicator> ends(static_cast<std::size_t>(size));

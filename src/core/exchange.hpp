@@ -6,12 +6,15 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "vicinal/communicator.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::core {
+
+constexpr int kMaxRanks = 4096;
 
 /// An error that every rank throws with the same sentence, so that nobody waits for the one that throws it.
 class SharedError : public Error {
@@ -28,6 +31,7 @@ class Exchange {
 
   [[nodiscard]] virtual int rank() const noexcept = 0;
   [[nodiscard]] virtual int size() const noexcept = 0;
+  [[nodiscard]] virtual int ranks_on_host() const noexcept = 0;
   // As Communicator has them; arguments are checked by it, and sizes that differ between ranks are found here.
   virtual void broadcast(std::span<std::byte> data, int root) = 0;
   virtual void all_gather(std::span<const std::byte> part, std::span<const std::int64_t> sizes,
@@ -49,6 +53,9 @@ class Exchange {
 struct ExchangeAccess {
   /// Of a communicator that was not moved from.
   static Exchange& of(Communicator& communicator) noexcept { return *communicator.exchange_; }
+  static void give(Communicator& communicator, std::unique_ptr<Exchange> exchange) {
+    communicator.exchange_ = std::move(exchange);
+  }
 };
 
 std::unique_ptr<Exchange> exchange_of_one();

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "core/exchange.hpp"
+#include "core/meeting.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::core {
@@ -19,6 +20,7 @@ class ExchangeOfOne final : public Exchange {
  public:
   int rank() const noexcept override { return 0; }
   int size() const noexcept override { return 1; }
+  int ranks_on_host() const noexcept override { return 1; }
   void broadcast(std::span<std::byte> /*data*/, int /*root*/) override { require_whole(); }
   void all_gather(std::span<const std::byte> part, std::span<const std::int64_t> /*sizes*/,
                   std::span<std::byte> all) override {
@@ -52,18 +54,11 @@ class ExchangeOfOne final : public Exchange {
   ErrorCode code_ = ErrorCode::io;
 };
 
-enum class Operation : std::uint8_t { broadcast, all_gather, sum, max, send_receive, barrier };
 constexpr std::int64_t kLongestStall = 1'000'000'000'000;  // 31 years, which a clock can still add
-constexpr const char* kOperations[] = {"a broadcast", "a gather",           "a sum",
-                                       "a maximum",   "a send and receive", "a barrier"};
 
 /// What a rank shows to the others in an operation.
-struct Shown {
-  Operation operation = Operation::barrier;
-  std::byte* data = nullptr;
-  std::size_t bytes = 0;       ///< that must be the same on every rank
-  std::size_t data_bytes = 0;  ///< at `data`
-  int peer = 0;                ///< the root, or the rank that is sent to
+struct Shown : Coming {
+  std::byte* data = nullptr;  ///< data_bytes
 };
 
 class Group {
@@ -97,9 +92,7 @@ class Group {
       changed_.wait(lock, is_over);
     } else if (!changed_.wait_for(lock, std::chrono::milliseconds(stall_), is_over)) {
       const auto missing = std::find(here_.begin(), here_.end(), false) - here_.begin();
-      end_locked(ErrorCode::io, "communicator: rank " + std::to_string(missing) + " did not come within " +
-                                    std::to_string(stall_) + " ms to " +
-                                    kOperations[static_cast<int>(shown.operation)]);
+      end_locked(ErrorCode::io, absent(static_cast<int>(missing), stall_, shown.operation));
     }
     if (round_ == round) require_whole();
   }
@@ -153,29 +146,29 @@ class ThreadExchange final : public Exchange {
   ThreadExchange(std::shared_ptr<Group> group, int rank) : group_(std::move(group)), rank_(rank) {}
   ~ThreadExchange() override {
     try {
-      group_->end(ErrorCode::io, "communicator: rank " + std::to_string(rank_) + " has left");
+      group_->end(ErrorCode::io, has_left(rank_));
     } catch (...) {  // no memory for the sentence; the others end by their stall limit
     }
   }
 
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return group_->size(); }
+  int ranks_on_host() const noexcept override { return group_->size(); }
 
   void broadcast(std::span<std::byte> data, int root) override {
-    const Meeting meeting(*group_, rank_, {Operation::broadcast, data.data(), data.size(), data.size(), root});
+    const Meeting meeting(*group_, rank_, {{Operation::broadcast, data.size(), data.size(), root}, data.data()});
     if (rank_ != root) copy(group_->of(root).data, data);
   }
   void all_gather(std::span<const std::byte> part, std::span<const std::int64_t> sizes,
                   std::span<std::byte> all) override {
     const Meeting meeting(*group_, rank_,
-                          {Operation::all_gather, const_cast<std::byte*>(part.data()), all.size(), part.size(), 0});
+                          {{Operation::all_gather, all.size(), part.size(), 0}, const_cast<std::byte*>(part.data())});
     std::size_t at = 0;
     for (int rank = 0; rank < size(); ++rank) {
       const auto bytes = static_cast<std::size_t>(sizes[static_cast<std::size_t>(rank)]);
       const Shown& from = group_->of(rank);
       if (from.data_bytes != bytes) {
-        group_->fail("communicator: rank " + std::to_string(rank_) + " expects " + std::to_string(bytes) +
-                     " bytes of rank " + std::to_string(rank) + ", which has " + std::to_string(from.data_bytes));
+        group_->fail(misfit(rank_, bytes, rank, from.data_bytes));
       }
       copy(from.data, all.subspan(at, bytes));
       at += bytes;
@@ -191,12 +184,10 @@ class ThreadExchange final : public Exchange {
   }
   void send_receive(std::span<const std::byte> sent, int to, std::span<std::byte> received, int from) override {
     const Meeting meeting(*group_, rank_,
-                          {Operation::send_receive, const_cast<std::byte*>(sent.data()), 0, sent.size(), to});
+                          {{Operation::send_receive, 0, sent.size(), to}, const_cast<std::byte*>(sent.data())});
     const Shown& arrives = group_->of(from);
     if (arrives.peer != rank_ || arrives.data_bytes != received.size()) {
-      group_->fail("communicator: rank " + std::to_string(rank_) + " expects " + std::to_string(received.size()) +
-                   " bytes of rank " + std::to_string(from) + ", which sends " + std::to_string(arrives.data_bytes) +
-                   " to rank " + std::to_string(arrives.peer));
+      group_->fail(unsent(rank_, received.size(), from, arrives.data_bytes, arrives.peer));
     }
     copy(arrives.data, received);
   }
@@ -215,11 +206,7 @@ class ThreadExchange final : public Exchange {
       inside_.entered = true;
       const Shown& first = group.of(0);
       for (int other = 1; other < group.size(); ++other) {
-        const Shown& its = group.of(other);
-        const bool same_root = first.operation != Operation::broadcast || first.peer == its.peer;
-        if (first.operation == its.operation && first.bytes == its.bytes && same_root) continue;
-        group.fail("communicator: rank 0 is in " + described(first) + ", but rank " + std::to_string(other) + " in " +
-                   described(its));
+        if (const std::string text = difference(first, group.of(other), other); !text.empty()) group.fail(text);
       }
     }
 
@@ -240,18 +227,12 @@ class ThreadExchange final : public Exchange {
   static void copy(const std::byte* from, std::span<std::byte> to) {
     if (!to.empty()) std::memcpy(to.data(), from, to.size());
   }
-  static std::string described(const Shown& what) {
-    std::string text = kOperations[static_cast<int>(what.operation)];
-    if (what.operation == Operation::broadcast) text += " of rank " + std::to_string(what.peer);
-    const bool has_size = what.operation != Operation::send_receive && what.operation != Operation::barrier;
-    return has_size ? text + " of " + std::to_string(what.bytes) + " bytes" : text;
-  }
   /// Each rank reduces a share of the values, in everybody's memory.
   template <class Join>
   void reduce(Operation operation, std::span<std::int64_t> values, const Join& join) {
     const Meeting meeting(
         *group_, rank_,
-        {operation, reinterpret_cast<std::byte*>(values.data()), values.size_bytes(), values.size_bytes(), 0});
+        {{operation, values.size_bytes(), values.size_bytes(), 0}, reinterpret_cast<std::byte*>(values.data())});
     const auto ranks = static_cast<std::size_t>(size());
     const std::size_t share = (values.size() + ranks - 1) / ranks;
     const std::size_t begin = std::min(values.size(), share * static_cast<std::size_t>(rank_));

@@ -15,7 +15,8 @@
 namespace vicinal {
 namespace {
 
-constexpr std::array<core::Named<Plugin>, 2> kPlugins = {{{Plugin::cuda, "cuda"}, {Plugin::geo, "geo"}}};
+constexpr std::array<core::Named<Plugin>, 3> kPlugins = {
+    {{Plugin::cuda, "cuda"}, {Plugin::geo, "geo"}, {Plugin::mpi, "mpi"}}};
 
 struct CurrentFinder {
   std::mutex mutex;
@@ -37,9 +38,9 @@ Plugin plugin_from(std::string_view name) {
 
 void set_plugin(Plugin plugin, const std::filesystem::path& path) try {
   const core::Entry entry;
-  if (plugin != Plugin::cuda && plugin != Plugin::geo) {
-    throw Error(ErrorCode::invalid_argument,
-                "plugin: unknown value " + std::to_string(static_cast<int>(plugin)) + "; expected one of cuda, geo");
+  if (plugin != Plugin::cuda && plugin != Plugin::geo && plugin != Plugin::mpi) {
+    throw Error(ErrorCode::invalid_argument, "plugin: unknown value " + std::to_string(static_cast<int>(plugin)) +
+                                                 "; expected one of cuda, geo, mpi");
   }
   if (path.empty()) throw Error(ErrorCode::invalid_argument, "path: is empty");
   std::error_code unknown;
@@ -99,7 +100,8 @@ std::string beside_library(const char* file) {
 
 PluginFile& PluginFile::of(Plugin plugin) {
   static std::array<PluginFile, kPlugins.size()> files = {{{Plugin::cuda, "VICINAL_CUDA_PLUGIN", "libvicinal_cuda.so"},
-                                                           {Plugin::geo, "VICINAL_GEO_PLUGIN", "libvicinal_geo.so"}}};
+                                                           {Plugin::geo, "VICINAL_GEO_PLUGIN", "libvicinal_geo.so"},
+                                                           {Plugin::mpi, "VICINAL_MPI_PLUGIN", "libvicinal_mpi.so"}}};
   return files.at(static_cast<std::size_t>(plugin));
 }
 

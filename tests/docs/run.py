@@ -3,7 +3,8 @@
 Conventions (every fence must have one of these tags):
   cpp       compiled against the library and run. Without a `main` it becomes the body of one, in which `ctx` (a CPU
             context), `data` (float, n rows of d columns), `queries` (m rows) and `labels` (n integers) stand ready;
-            #include and namespace-alias lines go above. It must exit with 0.
+            #include and namespace-alias lines go above. It must exit with 0. One that calls Communicator::mpi is run by
+            three processes under mpirun, and only compiled where that or the plug-in is missing.
   sh        each block is run by `bash -e` in one folder that holds the files of make_samples(), `vicinal` on the PATH.
             A block that runs ./dev or cmake builds would recurse; of those only the existence of the commands and
             presets is checked. README's Install is typed by tests/release/type_readme.py.
@@ -27,6 +28,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -58,6 +60,9 @@ for line in sys.stdin:
             wrong = traceback.format_exc()
     print(json.dumps([printed.getvalue(), wrong]), flush=True)
 """
+# Open MPI asks for both variables before it runs as root.
+MPIRUN = "mpirun -n 3 --oversubscribe --bind-to none --mca mpi_yield_when_idle 0 --mca btl self,vader".split()
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 HOISTED = re.compile(r"^\s*(#include\b.*|namespace \w+ = [\w:]+;.*|using namespace .*)$", re.MULTILINE)
 PROLOGUE = """
   const auto ctx = vicinal::Context::cpu();
@@ -139,8 +144,13 @@ class Runner:
                               "-o", f"{program}.o"], where, code)
         self.call([self.arguments.compiler, f"{program}.o", "-o", str(program), str(library),
                    f"-Wl,-rpath,{library.parent}"], where, code)
-        self.printed = self.call([str(program)], where, code)
         self.counts["cpp"] += 1
+        if "Communicator::mpi(" not in code:
+            self.printed = self.call([str(program)], where, code)
+        elif shutil.which("mpirun") and (library.parent / "libvicinal_mpi.so").exists():
+            self.printed = self.call([*MPIRUN, str(program)], where, code, env=dict(os.environ, **AS_ROOT))
+        else:
+            self.pass_over()
 
     def run_sh(self, code, where):
         lines = [line for line in code.splitlines() if line.strip() and not line.lstrip().startswith("#")]

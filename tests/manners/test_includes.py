@@ -21,9 +21,11 @@ MAY_INCLUDE = {
     "plugin": {"core"},
     "plugin/abi": {"core", "formulas"},
     "plugin/gdal": {"core", "plugin", "plugin/abi"},
+    "plugin/mpi": {"core", "plugin", "plugin/abi"},
     "plugin/cuda": {"core", "formulas", "solver", "geo", "backend", "plugin", "plugin/abi"},
     "cuda": {"core", "formulas", "plugin/abi"},
     "gdal": {"plugin/abi"},
+    "mpi": {"core", "plugin/abi"},
     "reference": set(),
 }
 SUBJECTS = {"nearest", "kmeans", "lof", "lle", "graph", "overlap", "metrics", "density"}

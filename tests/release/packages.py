@@ -45,6 +45,7 @@ def expected_files(version):
                     "usr/share/zsh/vendor-completions/_vicinal", "usr/share/fish/vendor_completions.d/vicinal.fish",
                     "usr/share/man/man1/vicinal.1.gz"],
         "vicinal-geo": [f"{LIBRARIES}/libvicinal_geo.so"],
+        "vicinal-mpi": [f"{LIBRARIES}/libvicinal_mpi.so"],
     }
     # Where cmake/plugins.cmake has found one.
     compiler = cached("CMAKE_CUDA_COMPILER")
@@ -65,6 +66,7 @@ def check_package(path, name, files, version):
     wanted = {f"libvicinal0 (= {version})"} if name != "libvicinal0" else set()
     assert wanted <= depends and (name == "libvicinal-dev" or {"libc6", "libstdc++6"} <= names), fields
     assert name != "vicinal-geo" or any(entry.startswith("libgdal") for entry in names), fields
+    assert name != "vicinal-mpi" or any(entry.startswith("libopenmpi") for entry in names), fields
     # CUDA's runtime is in the plug-in.
     assert name != "vicinal-cuda13" or names == {"libvicinal0", "libc6", "libgcc-s1", "libstdc++6"}, fields
     held, total = [], 0
