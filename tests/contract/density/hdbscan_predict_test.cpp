@@ -11,6 +11,7 @@
 #include "density_check.hpp"
 #include "refused.hpp"
 #include "vicinal/hdbscan_model.hpp"
+#include "vicinal/knn.hpp"
 
 namespace vicinal::contract {
 namespace {
@@ -220,6 +221,9 @@ TEST_F(HdbscanModelFile, PredictionSaysHowMuchMemoryItNeeds) {
   const Plan plan = plan_predict(on(1), index, fitted, table);
   EXPECT_GE(plan.memory, needed);
   EXPECT_EQ(within(plan.memory), labels);
+  // Beside the first lists, of twice as many rows as core distances need: a row, what reaches it, and how far.
+  const Plan lists = plan_knn(on(1), table, &table, {.k = 2 * 20});
+  EXPECT_GE(plan.memory, lists.memory + 2000 * (8 + 2) * sizeof(double));
 }
 
 TEST_F(HdbscanModelFile, CutShortIsRefused) {
