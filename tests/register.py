@@ -124,7 +124,7 @@ class Registry:
             self.add_on_fake_device(kind, source, executable, names)
 
     def add_together(self, kind, source, executable, names, environment):
-        """The tests of one source in few processes. What is skipped is read from the log: one of them is not all."""
+        """The tests of one source in few processes. Those that are skipped are named in the log; ./dev prints them."""
         shared = f"{kind}.{source.parent.name}.{source.stem.removesuffix('_test')}"
         chunks = [names[first:first + TESTS_PER_PROCESS] for first in range(0, len(names), TESTS_PER_PROCESS)]
         for part, chunk in enumerate(chunks, 1):

@@ -87,9 +87,9 @@ ReadOptions DensityCommand::reading_of_asked(const Context& ctx, const KnownColu
 
 TableView DensityCommand::add_asked(PlannedInputs& inputs, const KnownColumns& known, const Preparation& preparation,
                                     std::int64_t width) const {
-  const TableView rows = inputs.add_table(table, reading_of_asked(inputs.to_look(), known, preparation, width));
+  TableView rows = inputs.add_table(table, reading_of_asked(inputs.to_look(), known, preparation, width));
   if (rows.rows() == 0 || !preparation.changes_rows()) return rows;
-  const TableView shape(rows.data(), DType::float64, rows.rows(), preparation.width(), 0, 0);
+  TableView shape(rows.data(), DType::float64, rows.rows(), preparation.width(), 0, 0);
   inputs.add(static_cast<std::uint64_t>(shape.rows() * shape.cols()) * sizeof(double));
   const Imputer& imputer = preparation.imputer();
   if (imputer.filling() == Filling::none) return shape;

@@ -15,6 +15,9 @@ namespace vicinal::core {
 namespace {
 
 constexpr std::size_t kRange = std::size_t{4} << 20;  // bytes that one task touches
+#ifdef MADV_HUGEPAGE
+constexpr std::size_t kLarge = std::size_t{64} << 20;  // from here on malloc maps memory for itself
+#endif
 #ifdef MADV_POPULATE_WRITE
 constexpr int kPopulate = MADV_POPULATE_WRITE;
 #else
@@ -30,7 +33,8 @@ void touch_pages(const Context& ctx, void* data, std::size_t bytes) {
   std::byte* const begin = static_cast<std::byte*>(data) + before;
   const std::size_t whole = (bytes - before) / page * page;
 #ifdef MADV_HUGEPAGE
-  static_cast<void>(madvise(begin, whole, MADV_HUGEPAGE));  // where it is refused, pages stay small
+  // Where it is refused, pages stay small. So much is no part of the heap, whose pages others get later.
+  if (bytes >= kLarge) static_cast<void>(madvise(begin, whole, MADV_HUGEPAGE));
 #endif
   parallel_for(ctx, static_cast<std::int64_t>((whole + kRange - 1) / kRange), [&](std::int64_t task, int /*worker*/) {
     const std::size_t first = static_cast<std::size_t>(task) * kRange;

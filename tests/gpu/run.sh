@@ -150,7 +150,8 @@ case $what in
     ;;
   devices)
     FILTER='OnDevice/Devices*:Devices*' run_tests devices
-    searches='Search/PerMetricAndDType.*_float32:Search/PerMetricAndDType.*_uint8:Search/PerMetric.*:Search/Large.*'
+    searches='Search/PerMetricAndDType.*_float32:Search/PerMetricAndDType.*_uint8:Search/PerMetric.*'
+    searches+=':Search/Large.*:Search/Tree.*:Search/PartsOf.*'
     FILTER=${FILTER:-$searches:Random*:Radius*:Vote*:Regress*:KMeans*:Lof*:LOF*:Outlier*:Parts*:Tree*:Refusal*} \
       run_tests together "VICINAL_TEST_DEVICES=${DEVICES:-cuda:0,1}"
     ;;

@@ -9,6 +9,7 @@
 #include <deque>
 #include <exception>
 #include <fstream>
+#include <locale>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -37,10 +38,17 @@ struct Fault {
   bool is_of_data = false;  ///< a lower device may meet a lower row
 };
 
+/// What a block source threw on the calling thread. No Error, so that no way out of an Error of the device is taken.
+struct SourceFault {
+  std::exception_ptr error;
+};
+
 /// The exception that is being handled.
 Fault current_fault(const std::string& device) {
   try {
     throw;
+  } catch (const SourceFault& fault) {
+    return {fault.error};
   } catch (const Error& error) {
     return {std::make_exception_ptr(with_name_of(device, error)), error.code() == ErrorCode::cancelled,
             error.code() == ErrorCode::bad_data};
@@ -74,6 +82,7 @@ struct Crew::Board {
   struct Errand {
     const std::function<void()>& work;
     std::exception_ptr error = {};
+    bool left_out = false;  ///< after another one threw, or a cancel
     bool ended = false;
   };
 
@@ -124,7 +133,7 @@ void Crew::wake() {
 class Crew::Phase final : public CallersThread {
  public:
   Phase(Crew& crew, const Context& ctx, std::int64_t count, const std::function<void(std::int64_t)>& work)
-      : board_(*crew.board_), ctx_(ctx), count_(static_cast<std::size_t>(count)) {
+      : crew_(crew), board_(*crew.board_), ctx_(ctx), count_(static_cast<std::size_t>(count)) {
     board_.woken = false;
     board_.begun = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < count_; ++i) {
@@ -168,11 +177,13 @@ class Crew::Phase final : public CallersThread {
     board_.errands.push_back(&errand);
     board_.changed.notify_all();
     board_.done.wait(lock, [&] { return errand.ended; });
-    if (errand.error) std::rethrow_exception(errand.error);
+    if (errand.error) throw SourceFault{errand.error};
+    if (errand.left_out) throw Error(ErrorCode::cancelled, "cancelled");
   }
 
-  /// Until all threads have ended.
+  /// Until all threads have ended. What is called here may not ask the devices, which may wait for this thread.
   void attend(const std::function<void()>& meanwhile) {
+    for (std::int64_t i = 0; i < crew_.size(); ++i) crew_.device(i)->attended_by(std::this_thread::get_id());
     for (bool ended = false; !ended;) {
       {
         std::unique_lock lock(board_.mutex);
@@ -191,6 +202,7 @@ class Crew::Phase final : public CallersThread {
         cancel(0, count_);
       }
     }
+    for (std::int64_t i = 0; i < crew_.size(); ++i) crew_.device(i)->attended_by({});
   }
   void finish() {
     std::exception_ptr first = failed_first() ? nullptr : own_;
@@ -210,10 +222,12 @@ class Crew::Phase final : public CallersThread {
     Board::Errand& errand = *board_.errands.front();
     board_.errands.pop_front();
     lock.unlock();
+    errand.left_out = failed_errand_ || own_ || ctx_.cancel_token().cancelled();
     try {
-      errand.work();
+      if (!errand.left_out) errand.work();
     } catch (...) {
       errand.error = std::current_exception();
+      failed_errand_ = true;
     }
     lock.lock();
     errand.ended = true;
@@ -262,11 +276,13 @@ class Crew::Phase final : public CallersThread {
     ctx_.report(stage, told_);
   }
 
+  Crew& crew_;
   Board& board_;
   const Context& ctx_;
   std::size_t count_;
   std::vector<std::thread> threads_;
   std::exception_ptr own_;  // what the calling thread met
+  bool failed_errand_ = false;
   std::string_view stage_;
   double told_ = 0;
 };
@@ -311,6 +327,7 @@ void Crew::run(const char* name, const Context& ctx, std::int64_t count, const s
 void Crew::note(const char* name, std::int64_t count) const {
   const std::chrono::duration<double> before = board_->begun - board_->ended;
   std::ofstream file(times_, std::ios::app);
+  file.imbue(std::locale::classic());
   file << "{\"phase\": \"" << name << "\", \"host\": " << before.count() << ", \"devices\": [";
   for (std::int64_t i = 0; i < count; ++i) {
     file << (i > 0 ? ", " : "") << board_->places[static_cast<std::size_t>(i)].seconds;

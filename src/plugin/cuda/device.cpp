@@ -154,6 +154,11 @@ void Device::use(const Context& ctx, const std::function<void(void*, Call&, Stat
   }
   while (!turn_.try_lock()) {
     ctx.check_cancelled();
+    if (attended_by_ == std::this_thread::get_id()) {
+      throw Error(ErrorCode::invalid_argument,
+                  "cuda:" + std::to_string(number_) +
+                      " waits for the callback that asks it; call it afterwards, or use another context");
+    }
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   const Turn turn(*this);

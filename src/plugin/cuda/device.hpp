@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/ablation.hpp"
@@ -96,6 +97,8 @@ class Device : public std::enable_shared_from_this<Device> {
   void check(const Status& status) const;
   /// From now on errors begin with its name: it is one of several devices.
   void name_errors() { name_ = "cuda:" + std::to_string(number_); }
+  /// Until the next call: work on this device may wait for that thread, which therefore may not wait for the device.
+  void attended_by(std::thread::id thread) noexcept { attended_by_ = thread; }
 
   /// Calls work(engine, call, status) when it is this caller's turn, and throws what went wrong. Waiting is
   /// cancellable.
@@ -121,6 +124,7 @@ class Device : public std::enable_shared_from_this<Device> {
   void* engine_ = nullptr;
   EngineFacts facts_;
   std::string name_;           // of one of several, which begins its errors
+  std::atomic<std::thread::id> attended_by_;
   std::recursive_mutex turn_;  // recursive: a callback may let go of a table
   std::mutex left_mutex_;      // of what follows
   std::vector<Left> left_;     // what was let go of during another caller's turn

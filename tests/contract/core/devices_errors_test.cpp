@@ -2,6 +2,7 @@
 // is the device that fails (contract clause 4), and plans that say what runs (clause 7).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <limits>
@@ -130,6 +131,35 @@ TEST_F(DevicesErrors, ACallbackMayNotAskTheSameDevices) {
       },
       ErrorCode::invalid_argument, "cuda:0,1 waits for the callback");
   EXPECT_EQ(sentence_of([&] { knn(devices(2), index, {.k = 3}); }), "");
+}
+
+// Fault: the first device, which waits for a block, was waited for.
+TEST_F(DevicesErrors, ABlockSourceMayNotAskADeviceThatWaitsForIt) {
+  const Watchdog watchdog(std::chrono::seconds(60));
+  const std::vector<double> values = rows_of(300, 5, 7);
+  const TableView whole(values.data(), 300, 5);
+  const NeighborGraph graph = knn(cpu(), whole, {.k = 5});
+  const Context two = devices(2);
+  std::vector<std::string> sentences;
+  const TableView source =
+      TableView::blocks(DType::float64, 300, 5, [&](std::int64_t begin, std::int64_t end, void* to) {
+        sentences.push_back(sentence_of([&] { lof(two, graph, {.k = 5}); }));
+        std::copy(values.begin() + begin * 5, values.begin() + end * 5, static_cast<double*>(to));
+      });
+  EXPECT_EQ(knn(two, source, {.k = 5}).ids, graph.ids);
+  ASSERT_FALSE(sentences.empty());
+  EXPECT_NE(sentences.front().find("cuda:0 waits for the callback"), std::string::npos) << sentences.front();
+}
+
+// Fault: it was called again, for the other device, and what it threw was preceded by a device's name.
+TEST_F(DevicesErrors, WhatABlockSourceThrowsIsThrownAsItIs) {
+  const Watchdog watchdog(std::chrono::seconds(60));
+  int calls = 0;
+  const TableView source = TableView::blocks(DType::float64, 300, 5, [&](std::int64_t, std::int64_t, void*) {
+    throw Error(ErrorCode::over_memory, "block " + std::to_string(++calls));
+  });
+  EXPECT_EQ(sentence_of([&] { knn(devices(2), source, {.k = 5}); }), "block 1");
+  EXPECT_EQ(sentence_of([&] { kmeans(devices(2), source, {.clusters = 3}); }), "block 2");
 }
 
 // Fault: a pair that overflows in the first round of queries is named before a value of a later round.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <bit>
 #include <limits>
 #include <optional>
 #include <stdexcept>
@@ -48,8 +49,8 @@ KMeans by_ranks(const TableView& table, const KMeansOptions& options, const std:
 
 void check_shards(const TableView& table, const KMeansOptions& options, const std::string& name, std::uint64_t turn) {
   const KMeans expected = reference::kmeans(table, options);
-  // The even and the odd numbers in turns.
-  for (const int ranks : turn % 2 == 0 ? std::vector<int>{2, 4} : std::vector<int>{1, 3, 7}) {
+  // The even and the odd numbers in turns, which are not those of the options.
+  for (const int ranks : std::popcount(turn) % 2 == 0 ? std::vector<int>{2, 4} : std::vector<int>{1, 3, 7}) {
     const std::string what = name + ", " + text(options) + ", ranks " + std::to_string(ranks);
     expect_same(by_ranks(table, options, uneven_cuts(table.rows(), ranks, turn), turn, what), expected, what);
     if (::testing::Test::HasFailure()) return;
