@@ -19,6 +19,7 @@ import importlib.metadata
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -48,25 +49,33 @@ class Vicinal:
     def __init__(self, command, folder, threads):
         self.command, self.folder, self.threads = str(pathlib.Path(command).resolve()), folder, threads
 
-    def run(self, *words, limit=None):
-        """What --json prints; seconds, processor seconds and peak bytes are kept as `spent`."""
+    def run(self, *words, limit=None, timeout=0):
+        """What --json prints; seconds, processor seconds and peak bytes are kept as `spent`. None if it was ended after
+        `timeout` seconds (0: never), which `spent` then says."""
         words = [self.command, *words, "--threads", self.threads, "--quiet", "--json"]
         words += [] if words[1] in ("generate", "info") else ["--device", "cpu"]
         words += [] if limit is None else ["--memory-limit", limit]
-        return json.loads(self.spend(words))
+        told = self.spend(words, timeout)
+        return None if "ended_after_seconds" in self.spent else json.loads(told)
 
-    def spend(self, words):
-        # Through a small process: a child's peak begins at what its parent holds.
-        measure = ("import os, sys, time\nstart = time.perf_counter()\npid = os.fork()\n"
-                   "if pid == 0: os.execv(sys.argv[1], sys.argv[1:])\n_, status, usage = os.wait4(pid, 0)\n"
+    def spend(self, words, timeout=0):
+        # Through a small process: a child's peak begins at what its parent holds. A program keeps the timer that was
+        # set before it started, and SIGALRM ends it.
+        measure = ("import os, signal, sys, time\nstart = time.perf_counter()\npid = os.fork()\n"
+                   "if pid == 0:\n"
+                   "  signal.setitimer(signal.ITIMER_REAL, float(sys.argv[1]))\n"
+                   "  os.execv(sys.argv[2], sys.argv[2:])\n"
+                   "_, status, usage = os.wait4(pid, 0)\n"
                    "print(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024,"
-                   " file=sys.stderr)\nsys.exit(os.waitstatus_to_exitcode(status))")
-        done = subprocess.run([sys.executable, "-S", "-c", measure, *map(str, words)], capture_output=True, text=True,
-                              cwd=self.folder)
-        if done.returncode:
+                   " os.waitstatus_to_exitcode(status), file=sys.stderr)")
+        done = subprocess.run([sys.executable, "-S", "-c", measure, str(timeout), *map(str, words)],
+                              capture_output=True, text=True, cwd=self.folder)
+        seconds, cpu, peak, code = done.stderr.splitlines()[-1].split() if done.returncode == 0 else (0, 0, 0, 1)
+        ended = timeout > 0 and int(code) == -signal.SIGALRM
+        if int(code) and not ended:
             sys.exit(f"failed: {' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
-        seconds, cpu, peak = done.stderr.splitlines()[-1].split()
         self.spent = {"seconds": float(seconds), "cpu_seconds": float(cpu), "peak_bytes": int(peak)}
+        self.spent |= {"ended_after_seconds": timeout} if ended else {}
         return done.stdout
 
     def arrays(self, *words):
@@ -197,6 +206,25 @@ def lengths_by_prim(rows, least):
     return np.sort(lengths)
 
 
+def wrong_edges(rows, tree, least):
+    """Edges that are not as long as the core distances of their rows, or their distance, but for rounding; and whether
+    the edges join all rows. Such edges whose lengths are those of `lengths_by_prim` are a minimum spanning tree."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+    from scipy.spatial import KDTree
+
+    a, b, n = tree["a"], tree["b"], len(rows)
+    core = KDTree(rows, balanced_tree=False).query(rows, [least])[0][:, 0]
+    expected = np.maximum(core[a], core[b])
+    for first in range(0, len(a), 10_000):
+        some = slice(first, first + 10_000)
+        far = np.sqrt(((rows[a[some]] - rows[b[some]]) ** 2).sum(axis=1))
+        expected[some] = np.maximum(expected[some], far)
+    wrong = int((~(np.abs(tree["lengths"] - expected) <= NEAR * expected)).sum())
+    parts, _ = connected_components(coo_array((np.ones(len(a)), (a, b)), shape=(n, n)), directed=False)
+    return wrong, bool(parts == 1 and len(a) == n - 1)
+
+
 def hdbscan_of(ours, name, rows):
     import hdbscan
     from sklearn.cluster import HDBSCAN
@@ -220,6 +248,9 @@ def hdbscan_of(ours, name, rows):
             line = {"rows": len(compared), "sampled": len(compared) < len(rows), "min_cluster_size": size,
                     "min_samples": least, "clusters": told["clusters"], "noise": told["noise"], "tied_edges": tied,
                     "deciding_levels": deciding}
+            line["wrong_edges"], line["joins_all_rows"] = wrong_edges(compared, tree, least)
+            require(line["wrong_edges"] == 0, f"{name}: {line['wrong_edges']} edges with wrong lengths, {size} {least}")
+            require(line["joins_all_rows"], f"{name}: the edges are no tree of all rows, {size} {least}")
             made, _ = tree_to_labels(merged(tree), size)
             line["same_from_our_tree"] = same_partition(found["labels"], made)
             require(line["same_from_our_tree"], f"{name}: other clusters of our tree, {size} {least}")
@@ -228,11 +259,10 @@ def hdbscan_of(ours, name, rows):
             if least == 1:  # the package counts without the row itself, and has no 0
                 del peers["hdbscan"]
             if compared is small:
-                if size == 25:
-                    expected = lengths_by_prim(compared, least)
-                    off = np.abs(np.sort(tree["lengths"]) - expected) / np.maximum(expected, np.finfo(float).tiny)
-                    line["length_error"] = float(off.max())
-                    require(line["length_error"] <= NEAR, f"{name}: lengths of the tree, {line['length_error']}")
+                expected = lengths_by_prim(compared, least)
+                off = np.abs(np.sort(tree["lengths"]) - expected) / np.maximum(expected, np.finfo(float).tiny)
+                line["length_error"] = float(off.max())
+                require(line["length_error"] <= NEAR, f"{name}: lengths of the tree, {line['length_error']}")
                 peers["sklearn"] = HDBSCAN(size, min_samples=least, algorithm="kd_tree", copy=True)
             for peer, model in peers.items():
                 labels = model.fit(compared).labels_
@@ -260,7 +290,9 @@ def optics_of(ours, name, rows):
             line["same_infinite"] = bool((np.isfinite(found["reachability"]) == both).all())
             errors = np.abs(found["reachability"] - theirs.reachability_)[both]
             line["reachability_error"] = float(errors.max(initial=0))
-            line["same_predecessors"] = bool((found["predecessors"] == theirs.predecessor_).all())
+            other, untied = other_predecessors(compared, found, theirs, metric)
+            line |= {"same_predecessors": other == 0, "other_predecessors": other, "untied_predecessors": untied}
+            require(untied == 0, f"{name}: other predecessors of optics, and no tie decides, {line}")
             line["same_labels"] = bool((found["labels"] == theirs.labels_).all())
             eps = float(np.median(found["reachability"][both])) * (1 + 1e-7)
             expected = cluster_optics_dbscan(reachability=theirs.reachability_, core_distances=theirs.core_distances_,
@@ -279,6 +311,26 @@ def optics_of(ours, name, rows):
     return lines
 
 
+def equal_but_for_rounding(x, y):
+    return abs(x - y) <= max(NEAR * max(x, y), 2e-15)  # decimals that scikit-learn keeps
+
+
+def other_predecessors(rows, found, theirs, metric):
+    """Rows with another predecessor in the same order, and those of them that their two do not reach equally far."""
+    from scipy.spatial.distance import cdist
+
+    other, untied = np.flatnonzero(found["predecessors"] != theirs.predecessor_), 0
+    place = np.argsort(theirs.ordering_)
+    for row in other:
+        both = np.array([found["predecessors"][row], theirs.predecessor_[row]])
+        earlier = (both >= 0).all() and (place[both] < place[row]).all()  # -1: has none
+        if earlier:
+            far = cdist(rows[both], rows[[row]], "cityblock" if metric == "manhattan" else "euclidean")[:, 0]
+            reach = np.maximum(far, theirs.core_distances_[both])
+        untied += not (earlier and equal_but_for_rounding(*reach))
+    return len(other), untied
+
+
 def first_difference(rows, found, theirs, metric):
     """Where the orders differ first, and whether both rows are reached at equal distances there, but for rounding."""
     from scipy.spatial.distance import cdist
@@ -288,7 +340,7 @@ def first_difference(rows, found, theirs, metric):
     both = [int(found["ordering"][place]), int(theirs.ordering_[place])]
     far = cdist(rows[both], rows[before], "cityblock" if metric == "manhattan" else "euclidean")
     reach = np.maximum(far, theirs.core_distances_[before]).min(axis=1) if place else np.zeros(2)
-    near = abs(reach[0] - reach[1]) <= max(NEAR * reach.max(), 2e-15)  # decimals that scikit-learn keeps
+    near = equal_but_for_rounding(*reach)
     rows_apart = int((found["ordering"] != theirs.ordering_).sum())
     order = np.sort(found["reachability"][np.isfinite(found["reachability"])])
     ties = int((np.diff(order) <= NEAR * order[1:]).sum())
@@ -343,13 +395,15 @@ def neighbors_of_all(ours, options, add):
     told = ours.run("dbscan", "all.npy", "--eps", eps, "--min-samples", 10)
     line = {"rows": rows, "cols": 9, "table_bytes": table.nbytes, "eps": eps, "clusters": told["clusters"],
             "dbscan": dict(ours.spent), "info": {"peak_bytes": base}}
-    counted = ours.run("radius", "all.npy", "-r", eps, "--count", "-o", "counts.npy")
-    line["count"] = dict(ours.spent)
-    line["every_row_is_a_neighbor"] = counted["neighbors"] in (rows * (rows - 1), rows * rows)
     add(line)
-    require(line["every_row_is_a_neighbor"], f"{counted['neighbors']} neighbors of {rows} rows")
     peak = line["dbscan"]["peak_bytes"]
     require(peak <= table.nbytes + 200_000_000, f"dbscan of {rows} rows: {peak} bytes")
+    counted = ours.run("radius", "all.npy", "-r", eps, "--count", "-o", "counts.npy", timeout=options.timeout)
+    line = {"rows": rows, "cols": 9, "eps": eps, "count": dict(ours.spent)}
+    if counted:
+        line["every_row_is_a_neighbor"] = counted["neighbors"] in (rows * (rows - 1), rows * rows)
+        require(line["every_row_is_a_neighbor"], f"{counted['neighbors']} neighbors of {rows} rows")
+    add(line)
 
 
 def memory(ours, options, keep):
@@ -616,7 +670,7 @@ def main():
     parser.add_argument("--only", nargs="*", default=[], help="names of sets, tables, or jobs of memory")
     parser.add_argument("--peers", nargs="*", default=[], help="names of peers that are timed [all]")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--timeout", type=float, default=600, help="seconds of all calls of a peer")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds of all calls of a peer, of a count")
     parser.add_argument("--scale", type=float, default=1, help="share of the rows of tables that are drawn")
     parser.add_argument("--sample", type=float, default=1, help="share of the rows of samples in agreement")
     result.add_options(parser)
@@ -633,7 +687,7 @@ def main():
     warnings.filterwarnings("ignore")
     packages = ("scikit-learn", "hdbscan", "fast_hdbscan", "quitefastmst", "numba", "numpy", "scipy")
     versions = {name: importlib.metadata.version(name) for name in packages}
-    measured = {"processor": result.processor(), "packages": versions}
+    measured = {"processor": result.processor(), "packages": versions, "sample": options.sample}
     with tempfile.TemporaryDirectory() as folder:
         for section in sections:
             ours = Vicinal(options.command, pathlib.Path(folder), options.threads)

@@ -52,8 +52,9 @@ VICINAL_API void membership_batches(const Context& ctx, const Index& index, cons
 /// clustering itself and what `predict` needs. Reads no value. Throws `invalid_argument` for options outside their
 /// domain.
 VICINAL_API std::uint64_t membership_bytes(const Context& ctx, const TableView& table, const HdbscanOptions& options);
-/// Bytes that `membership_batches` needs for rows [m, d] that were not clustered, in addition to the model and these
-/// rows. Reads no value of the queries. O(n) time. Throws `invalid_argument` as `memberships` does.
+/// Bytes that `membership_batches` needs for `queries` [m, d], rows that were not clustered. `index`, `fitted` and
+/// `queries` themselves are not counted. Reads no value of the queries. O(n) time. Throws `invalid_argument` as
+/// `memberships` does.
 VICINAL_API std::uint64_t membership_bytes(const Context& ctx, const Index& index, const Hdbscan& fitted,
                                            const TableView& queries);
 

@@ -1,6 +1,7 @@
 // The ADBench sets, in their own units: trees, labels and orders equal the reference's, ties or not (contract clauses
-// 27 to 30). Many of their values are small whole numbers or occur often, so that many distances are equal. ctest: COST
-// 60
+// 27 to 30). Many of their values are small whole numbers or occur often, so that many distances are equal.
+// fake device: -*
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
