@@ -113,7 +113,7 @@ def test_program_that_starts_mpi_itself(level):
     ("sent", "communicator: rank 2 expects 16 bytes of rank 1, which sends 8 to rank 2"),
     ("parts", "communicator: ranks 0 and 2 expect parts of different sizes"),
     ("abandon", "rank 2: the disk is full"),
-    ("long", "rank 2: " + "x" * 1499),
+    pytest.param("long", "rank 2: " + "x" * 1499, id="long"),
 ])
 def test_all_ranks_throw_one_sentence(case, sentence):
     ran = run(3, "wrong", case)
@@ -146,8 +146,8 @@ def test_what_one_rank_lacks_is_an_error_of_all(kind, bad, begin):
 
 # Each rank early, in the middle and at the end, but not each by every kind.
 @pytest.mark.parametrize("kind, rank, round_", [
-    ("kill", 0, 0), ("kill", 1, 14), ("kill", 2, 29), ("quit", 0, 14), ("quit", 1, 29), ("quit", 2, 0),
-    ("terminate", 0, 29), ("terminate", 1, 0), ("throw", 2, 14), ("throw", 0, 0)])
+    ("kill", 0, 0), ("kill", 2, 29), ("quit", 0, 14), ("quit", 2, 0), ("terminate", 1, 0), ("throw", 2, 14),
+    ("throw", 0, 29)])
 def test_a_rank_that_dies_ends_the_job(kind, rank, round_):
     ran = run(3, "fault", kind, rank, round_)
     assert ran.code != 0, ran
