@@ -26,6 +26,7 @@ endif()
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "libhdf5-103-1, ${plugins}")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "${plugins}")
 set(CPACK_DEBIAN_CUDA_PACKAGE_SUGGESTS libcuda1)
+set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS openmpi-bin)
 # packages/COMPONENT.txt: name and section of its package, summary, description.
 set(packages "")
 foreach(component IN LISTS CPACK_COMPONENTS_ALL)

@@ -49,12 +49,14 @@ class VICINAL_API Communicator {
 
   /// A group whose ranks are the processes of an MPI communicator (docs/ranks.md). Every one of them calls this. Needs
   /// the plug-in libvicinal_mpi.so. Starts MPI if it does not run yet, with MPI_THREAD_MULTIPLE, and then ends it when
-  /// the process exits. Only the calling thread calls MPI; in a program that started it for its main thread only
-  /// (MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED), that must be the main thread. Each group takes one of MPI's
-  /// communicators until MPI ends, so make one and keep it.
+  /// the process exits. Only the thread that calls or destroys the communicator calls MPI; in a program that started it
+  /// for its main thread only (MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED), that must be the main thread. With
+  /// MPI_THREAD_SERIALIZED no other thread may be in MPI meanwhile. Each group takes one of MPI's communicators until
+  /// MPI ends, so make one and keep it.
   ///
-  /// After a rank did not come within the stall limit, or no longer answers while bytes travel, all others throw, and
-  /// MPI_Finalize, whoever calls it, calls MPI_Abort instead of waiting for that rank: then the job ends.
+  /// After a rank did not come within the stall limit, or no longer answers while bytes travel, or had an error of MPI
+  /// in an operation, all others throw, and MPI_Finalize, whoever calls it, calls MPI_Abort instead of waiting for that
+  /// rank: then the job ends. The same holds for a process that exits while a thread of it is in an operation.
   ///
   /// Throws `device_unavailable` without the plug-in; `invalid_argument` for values that MpiOptions does not allow,
   /// more than 4096 ranks, and another thread than the main one where that is not allowed; `io` if MPI has been

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -23,6 +24,7 @@ constexpr int kBytes = 2;
 constexpr std::size_t kLongestSentence = 1500;
 constexpr std::int64_t kLongestStall = 1'000'000'000'000;  // 31 years, which a clock can still add
 constexpr auto kIoError = static_cast<std::int32_t>(ErrorCode::io);
+constexpr auto kMemoryError = static_cast<std::int32_t>(ErrorCode::over_memory);
 // How long a wait asks MPI without a break. Then it sleeps between, because ranks may have to share a core: what wakes
 // up runs at once, while one that yields may wait for the end of another one's time slice.
 constexpr auto kEager = microseconds(100);
@@ -52,6 +54,13 @@ void copy(std::span<const std::byte> from, std::byte* to) {
   if (!from.empty()) std::memcpy(to, from.data(), from.size());
 }
 
+/// The beginning of a sentence, not cut within a character of UTF-8.
+std::string shortened(const std::string& sentence) {
+  std::size_t end = std::min(sentence.size(), kLongestSentence);
+  while (end > 0 && end < sentence.size() && (static_cast<unsigned char>(sentence[end]) & 0xC0U) == 0x80U) --end;
+  return sentence.substr(0, end);
+}
+
 }  // namespace
 
 void check_mpi(int returned) {
@@ -64,7 +73,6 @@ void check_mpi(int returned) {
 
 Group::Group(const Opening& opening, Facts& facts) : stall_(std::min(opening.stall_milliseconds, kLongestStall)) {
   start();
-  require_mpi();
   duplicate(opening);
   came_.resize(static_cast<std::size_t>(size_));
   asked_.resize(static_cast<std::size_t>(size_));
@@ -81,8 +89,11 @@ Group::Group(const Opening& opening, Facts& facts) : stall_(std::min(opening.sta
 Group::~Group() {
   leave();
   strike_off(this);
-  // What has not gone yet needs its memory until MPI ends, as the communicator does: its messages may still arrive.
-  for (Posted& letter : posted_) new std::vector<std::byte>(std::move(letter.bytes));
+}
+
+// What has not gone yet needs its memory until MPI ends, as the communicator does: its message may still arrive.
+Group::Posted::~Posted() {
+  if (request != MPI_REQUEST_NULL) (void)bytes.release();
 }
 
 void Group::duplicate(const Opening& opening) {
@@ -143,19 +154,19 @@ void Group::find_neighbors(const Opening& opening, Facts& facts) {
 
 void Group::broadcast(std::span<std::byte> data, int root) {
   std::byte* const piece = pieces(piece_of(data.size()));
-  const Inside inside(is_inside_);
   Coming own;
   static_cast<core::Coming&>(own) = {core::Operation::broadcast, data.size(), data.size(), root};
-  meet(own);
-  while (!data.empty()) {
-    const auto now = data.first(piece_of(data.size()));
-    if (rank_ == root) copy(now, piece);
-    std::array<MPI_Request, 1> request = {MPI_REQUEST_NULL};
-    check_mpi(MPI_Ibcast(piece, as_count(now.size()), MPI_BYTE, root, comm_, request.data()));
-    complete(request);
-    if (rank_ != root) std::memcpy(now.data(), piece, now.size());
-    data = data.subspan(now.size());
-  }
+  operate(own, {}, [&] {
+    while (!data.empty()) {
+      const auto now = data.first(piece_of(data.size()));
+      if (rank_ == root) copy(now, piece);
+      std::array<MPI_Request, 1> request = {MPI_REQUEST_NULL};
+      check_mpi(MPI_Ibcast(piece, as_count(now.size()), MPI_BYTE, root, comm_, request.data()));
+      complete(request);
+      if (rank_ != root) std::memcpy(now.data(), piece, now.size());
+      data = data.subspan(now.size());
+    }
+  });
 }
 
 // Each turn takes the same share of every part, so that parts of any sizes travel side by side.
@@ -169,98 +180,98 @@ void Group::all_gather(std::span<const std::byte> part, std::span<const std::int
   int* const places = counts + ranks;
   auto* const sent = reinterpret_cast<std::byte*>(places + ranks);
   std::byte* const received = sent + own_most;
-  const Inside inside(is_inside_);
   Coming own;
   static_cast<core::Coming&>(own) = {core::Operation::all_gather, all.size(), part.size(), 0};
   own.parts = digest(std::as_bytes(sizes));
-  meet(own, sizes);
-  for (std::size_t turn = 0; turn < turns; ++turn) {
-    int at = 0;
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      const auto bytes = static_cast<std::size_t>(sizes[rank]);
-      counts[rank] = as_count(piece_begin(bytes, turn + 1, turns) - piece_begin(bytes, turn, turns));
-      places[rank] = at;
-      at += counts[rank];
+  operate(own, sizes, [&] {
+    for (std::size_t turn = 0; turn < turns; ++turn) {
+      int at = 0;
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const auto bytes = static_cast<std::size_t>(sizes[rank]);
+        counts[rank] = as_count(piece_begin(bytes, turn + 1, turns) - piece_begin(bytes, turn, turns));
+        places[rank] = at;
+        at += counts[rank];
+      }
+      const int count = counts[static_cast<std::size_t>(rank_)];
+      copy(part.subspan(piece_begin(part.size(), turn, turns), static_cast<std::size_t>(count)), sent);
+      std::array<MPI_Request, 1> request = {MPI_REQUEST_NULL};
+      check_mpi(MPI_Iallgatherv(sent, count, MPI_BYTE, received, counts, places, MPI_BYTE, comm_, request.data()));
+      complete(request);
+      std::size_t begin = 0;
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const auto bytes = static_cast<std::size_t>(sizes[rank]);
+        copy({received + places[rank], static_cast<std::size_t>(counts[rank])},
+             all.data() + begin + piece_begin(bytes, turn, turns));
+        begin += bytes;
+      }
     }
-    const int count = counts[static_cast<std::size_t>(rank_)];
-    copy(part.subspan(piece_begin(part.size(), turn, turns), static_cast<std::size_t>(count)), sent);
-    std::array<MPI_Request, 1> request = {MPI_REQUEST_NULL};
-    check_mpi(MPI_Iallgatherv(sent, count, MPI_BYTE, received, counts, places, MPI_BYTE, comm_, request.data()));
-    complete(request);
-    std::size_t begin = 0;
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      const auto bytes = static_cast<std::size_t>(sizes[rank]);
-      copy({received + places[rank], static_cast<std::size_t>(counts[rank])},
-           all.data() + begin + piece_begin(bytes, turn, turns));
-      begin += bytes;
-    }
-  }
+  });
 }
 
 // Sums are of numbers without a sign, which may pass 2^64.
 void Group::all_reduce(std::span<std::int64_t> values, Reduction reduction) {
   std::byte* const piece = pieces(piece_of(values.size_bytes()));
   const bool sums = reduction == kSum;
-  const Inside inside(is_inside_);
   Coming own;
   static_cast<core::Coming&>(own) = {sums ? core::Operation::sum : core::Operation::max, values.size_bytes(),
                                      values.size_bytes(), 0};
-  meet(own);
-  while (!values.empty()) {
-    const auto now = values.first(piece_of(values.size_bytes()) / sizeof(std::int64_t));
-    copy(std::as_bytes(now), piece);
-    std::array<MPI_Request, 1> request = {MPI_REQUEST_NULL};
-    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, piece, as_count(now.size()), sums ? MPI_UINT64_T : MPI_INT64_T,
-                             sums ? MPI_SUM : MPI_MAX, comm_, request.data()));
-    complete(request);
-    std::memcpy(now.data(), piece, now.size_bytes());
-    values = values.subspan(now.size());
-  }
+  operate(own, {}, [&] {
+    while (!values.empty()) {
+      const auto now = values.first(piece_of(values.size_bytes()) / sizeof(std::int64_t));
+      copy(std::as_bytes(now), piece);
+      std::array<MPI_Request, 1> request = {MPI_REQUEST_NULL};
+      check_mpi(MPI_Iallreduce(MPI_IN_PLACE, piece, as_count(now.size()), sums ? MPI_UINT64_T : MPI_INT64_T,
+                               sums ? MPI_SUM : MPI_MAX, comm_, request.data()));
+      complete(request);
+      std::memcpy(now.data(), piece, now.size_bytes());
+      values = values.subspan(now.size());
+    }
+  });
 }
 
 void Group::send_receive(std::span<const std::byte> sent, int to, std::span<std::byte> received, int from) {
   const std::size_t room = std::min(piece_, std::max(sent.size(), received.size()));
   std::byte* const outgoing = pieces(2 * room);
   std::byte* const incoming = outgoing + room;
-  const Inside inside(is_inside_);
   Coming own;
   static_cast<core::Coming&>(own) = {core::Operation::send_receive, 0, sent.size(), to};
   own.from = from;
   own.received = received.size();
-  meet(own);
-  while (!sent.empty() || !received.empty()) {
-    const auto out = sent.first(piece_of(sent.size()));
-    const auto in = received.first(piece_of(received.size()));
-    copy(out, outgoing);
-    std::array<MPI_Request, 2> requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    if (!in.empty()) {
-      check_mpi(MPI_Irecv(incoming, as_count(in.size()), MPI_BYTE, from, kBytes, comm_, requests.data()));
+  operate(own, {}, [&] {
+    while (!sent.empty() || !received.empty()) {
+      const auto out = sent.first(piece_of(sent.size()));
+      const auto in = received.first(piece_of(received.size()));
+      copy(out, outgoing);
+      std::array<MPI_Request, 2> requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+      if (!in.empty()) {
+        check_mpi(MPI_Irecv(incoming, as_count(in.size()), MPI_BYTE, from, kBytes, comm_, requests.data()));
+      }
+      if (!out.empty()) {
+        check_mpi(MPI_Isend(outgoing, as_count(out.size()), MPI_BYTE, to, kBytes, comm_, &requests[1]));
+      }
+      complete(requests);
+      copy({incoming, in.size()}, in.data());
+      sent = sent.subspan(out.size());
+      received = received.subspan(in.size());
     }
-    if (!out.empty()) {
-      check_mpi(MPI_Isend(outgoing, as_count(out.size()), MPI_BYTE, to, kBytes, comm_, &requests[1]));
-    }
-    complete(requests);
-    copy({incoming, in.size()}, in.data());
-    sent = sent.subspan(out.size());
-    received = received.subspan(in.size());
-  }
+  });
 }
 
 void Group::barrier() {
-  const Inside inside(is_inside_);
-  meet({});
+  operate({}, {}, [] {});
 }
 
 // The first to end a group is who rank 0 hears first. A rank that ends it waits for that answer as it would wait in an
 // operation.
 Ended Group::abandon(std::int32_t error, const std::string& sentence) {
   require_mpi();
-  const std::string own = "rank " + std::to_string(rank_) + ": " + sentence.substr(0, kLongestSentence);
+  const std::string own = "rank " + std::to_string(rank_) + ": " + shortened(sentence);
   read_letters();
   if (!has_ended_ && rank_ == 0) end(error, own, false);
   if (!has_ended_) {
     post(0, {Kind::abandon, error, 0, {}}, own);
     last_words_ = own;
+    last_error_ = error;
     const Inside inside(is_inside_);
     try {
       wait([] { return false; }, false);
@@ -296,8 +307,32 @@ void Group::fail(const std::string& sentence) {
   throw Ended(error_, sentence_);
 }
 
-void Group::meet(const Coming& own, std::span<const std::int64_t> sizes) {
+void Group::operate(const Coming& own, std::span<const std::int64_t> sizes, const std::function<void()>& travel) {
   require_mpi();
+  const Inside inside(is_inside_);
+  try {
+    meet(own, sizes);
+    travel();
+  } catch (const Ended&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    fail_alone(kMemoryError,
+               "communicator: the system has no memory for " + std::string(core::operation_name(own.operation)));
+  } catch (const std::exception& error) {
+    fail_alone(kIoError, error.what());
+  }
+}
+
+// The others would wait for bytes that this rank no longer sends.
+void Group::fail_alone(std::int32_t error, const std::string& sentence) {
+  (void)pieces_.release();  // MPI may still use them
+  pieces_bytes_ = 0;
+  end(error, "rank " + std::to_string(rank_) + ": " + shortened(sentence), true);
+  if (rank_ != 0) post(0, {Kind::abandon, error_, 1, {}}, sentence_);
+  throw Ended(error_, sentence_);
+}
+
+void Group::meet(const Coming& own, std::span<const std::int64_t> sizes) {
   operation_ = own.operation;
   read_letters();
   require_whole();
@@ -362,7 +397,8 @@ void Group::wait(const std::function<bool()>& is_done, bool for_bytes) {
       has_asked = false;
       since = now;
     } else if (has_asked && now - since > grace) {
-      end(kIoError, last_words_.empty() ? core::absent(silent(), stall_, operation_) : last_words_, true);
+      const bool abandons = !last_words_.empty();
+      end(abandons ? last_error_ : kIoError, abandons ? last_words_ : core::absent(silent(), stall_, operation_), true);
       if (rank_ != 0) post(0, {Kind::abandon, error_, 1, {}}, sentence_);
       throw Ended(error_, sentence_);
     }
@@ -393,6 +429,7 @@ std::size_t Group::piece_of(std::size_t bytes) const {
 std::byte* Group::pieces(std::size_t bytes) {
   if (bytes > pieces_bytes_) {
     pieces_bytes_ = 0;
+    pieces_.reset();
     pieces_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
     pieces_bytes_ = bytes;
   }
@@ -427,12 +464,12 @@ void Group::end(std::int32_t error, const std::string& sentence, bool cuts_short
 // ---- letters --------------------------------------------------------------------------------------------------------
 
 void Group::post(int to, const Letter& letter, const std::string& sentence) {
+  const std::size_t bytes = sizeof letter + sentence.size();
   Posted& posted = posted_.emplace_back();
-  posted.bytes.resize(sizeof letter + sentence.size());
-  std::memcpy(posted.bytes.data(), &letter, sizeof letter);
-  std::memcpy(posted.bytes.data() + sizeof letter, sentence.data(), sentence.size());
-  check_mpi(
-      MPI_Isend(posted.bytes.data(), as_count(posted.bytes.size()), MPI_BYTE, to, kLetters, comm_, &posted.request));
+  posted.bytes = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  std::memcpy(posted.bytes.get(), &letter, sizeof letter);
+  std::memcpy(posted.bytes.get() + sizeof letter, sentence.data(), sentence.size());
+  check_mpi(MPI_Isend(posted.bytes.get(), as_count(bytes), MPI_BYTE, to, kLetters, comm_, &posted.request));
 }
 
 void Group::post_to_all(const Letter& letter, const std::string& sentence) {

@@ -5,14 +5,15 @@
 // first (a rank has left, has abandoned the group, or came to something else) it tells to all ranks, and all throw that
 // sentence. The rest of an operation that all have come to is not cut short, unless one stalls.
 //
-// Nothing blocks. Every wait asks MPI again and again, and after the stall limit asks the ranks it waits for whether
-// they are in an operation, too. Those answer from their own waits. A rank that does not answer is named, and the group
-// ends. Requests of MPI that nobody will complete then remain, and so does the memory that they use, which is why MPI
-// never sees memory of the caller's.
+// Nothing blocks. Every wait asks MPI again and again. After the stall limit rank 0 asks the ranks that it waits for
+// (while bytes travel, all of them), and each other rank asks rank 0, whether they are in an operation, too. Those
+// answer from their own waits. A rank that does not answer is named, and the group ends. Requests of MPI that nobody
+// will complete then remain, and so does the memory that they use, which is why MPI never sees memory of the caller's.
 #pragma once
 
 #include <mpi.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -72,6 +73,8 @@ class Group {
   Ended abandon(std::int32_t error, const std::string& sentence);
   /// Tells the others that this rank has left. Once; later calls do nothing.
   void leave() noexcept;
+  /// Whether a thread is in an operation. Any thread may ask.
+  [[nodiscard]] bool is_inside() const noexcept { return is_inside_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -92,24 +95,32 @@ class Group {
   /// While a rank is in an operation, from its meeting to its last byte: it answers to those who ask.
   class Inside {
    public:
-    explicit Inside(bool& flag) : flag_(flag) { flag_ = true; }
+    explicit Inside(std::atomic<bool>& flag) : flag_(flag) { flag_ = true; }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
     ~Inside() { flag_ = false; }
 
    private:
-    bool& flag_;
+    std::atomic<bool>& flag_;
   };
   struct Posted {
-    std::vector<std::byte> bytes;
+    Posted() = default;
+    Posted(const Posted&) = delete;
+    Posted& operator=(const Posted&) = delete;
+    ~Posted();
+
+    std::unique_ptr<std::byte[]> bytes;
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
   void duplicate(const Opening& opening);
   void find_neighbors(const Opening& opening, Facts& facts);
 
-  /// `sizes`: of a gather, of each rank's part.
-  void meet(const Coming& own, std::span<const std::int64_t> sizes = {});
+  /// An operation: the meeting, and then travel(), in which bytes go through `pieces_`. What fails on this rank alone
+  /// ends the group at once. `sizes`: of a gather, of each rank's part.
+  void operate(const Coming& own, std::span<const std::int64_t> sizes, const std::function<void()>& travel);
+  void meet(const Coming& own, std::span<const std::int64_t> sizes);
+  [[noreturn]] void fail_alone(std::int32_t error, const std::string& sentence);
   /// Empty if all came for the same.
   [[nodiscard]] std::string disagreement(std::span<const std::int64_t> sizes) const;
   void require_whole();
@@ -131,7 +142,7 @@ class Group {
   /// Ends the group, unless it has ended; rank 0 tells the others. What cuts short ends waits for bytes, too, because a
   /// rank does not answer.
   void end(std::int32_t error, const std::string& sentence, bool cuts_short);
-  /// Asks the ranks that are waited for.
+  /// Rank 0 asks the ranks that have not come, or all while bytes travel; each other rank asks rank 0.
   void ask(bool for_bytes);
   /// The first that was asked and has not answered; -1: none.
   [[nodiscard]] int silent() const;
@@ -144,7 +155,7 @@ class Group {
   bool has_left_ = false;
 
   core::Operation operation_ = core::Operation::barrier;  // that this rank is in, or was last
-  bool is_inside_ = false;
+  std::atomic<bool> is_inside_ = false;
   bool may_go_ = false;
   std::vector<std::optional<Coming>> came_;  // of rank 0
   int came_count_ = 0;
@@ -154,7 +165,8 @@ class Group {
   bool is_cut_short_ = false;
   std::int32_t error_ = 0;
   std::string sentence_;
-  std::string last_words_;  // of this rank, which abandons the group
+  std::string last_words_;  // of this rank, which abandons the group, and their ErrorCode
+  std::int32_t last_error_ = 0;
 
   std::list<Posted> posted_;
   std::unique_ptr<std::byte[]> pieces_;

@@ -1,12 +1,13 @@
 // See process.hpp. The first thing that MPI_Finalize does, whoever calls it, is to delete what is attached to
 // MPI_COMM_SELF. There groups leave, so that ranks that still wait are told, and there a job is ended in which a rank
-// no longer answers, because MPI_Finalize would wait for that rank.
+// no longer answers, or an operation is cut short, because MPI_Finalize would wait for that rank.
 #include "mpi/process.hpp"
 
 #include <dlfcn.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <vector>
@@ -31,8 +32,17 @@ int at_end(MPI_Comm /*self*/, int /*key*/, void* /*value*/, void* /*state*/) {
     const std::lock_guard lock(process().mutex);
     groups = process().groups;
   }
-  for (Group* const group : groups) group->leave();
-  if (process().must_abort) MPI_Abort(MPI_COMM_WORLD, 1);
+  for (Group* const group : groups) {
+    if (group->is_inside()) {  // on another thread, which uses the group
+      abort_at_end();
+    } else {
+      group->leave();
+    }
+  }
+  if (process().must_abort) {
+    std::fflush(nullptr);  // MPI_Abort ends the process without that
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
   return MPI_SUCCESS;
 }
 
@@ -70,6 +80,7 @@ void start() {
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided));
     std::atexit(end_at_exit);
   }
+  require_mpi();
   if (process().is_attached) return;
   int key = MPI_KEYVAL_INVALID;
   check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_end, &key, nullptr));

@@ -6,7 +6,7 @@
 namespace vicinal::mpi {
 
 /// Starts MPI unless it runs; what was started here is ended when the process exits. Throws `Fault` if MPI has ended
-/// already.
+/// already, and as `require_mpi`.
 void start();
 /// Throws `Fault` where MPI does not run, or this thread must not call it.
 void require_mpi();

@@ -61,7 +61,8 @@ for line in sys.stdin:
     print(json.dumps([printed.getvalue(), wrong]), flush=True)
 """
 # Open MPI asks for both variables before it runs as root.
-MPIRUN = "mpirun -n 3 --oversubscribe --bind-to none --mca mpi_yield_when_idle 0 --mca btl self,vader".split()
+MPIRUN = ("mpirun -n 3 --oversubscribe --bind-to none --mca mpi_yield_when_idle 0 --mca btl self,vader "
+          "--mca btl_vader_single_copy_mechanism none").split()
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 HOISTED = re.compile(r"^\s*(#include\b.*|namespace \w+ = [\w:]+;.*|using namespace .*)$", re.MULTILINE)
 PROLOGUE = """

@@ -5,6 +5,7 @@
 //   wrong CASE              ranks that come to different operations, or with different options
 //   fails KIND RANK         k-means in which one rank has a NaN, too little memory, or is cancelled
 //   fault KIND RANK ROUND   what happens to one rank in some round of exchanges
+//   alone                   one rank fails outside of a phase, and rank 0 does not come in time
 //   own LEVEL               in a program that starts MPI itself, with communicators of its own
 // A rank that finds something wrong prints a sentence and returns 1.
 #include <mpi.h>
@@ -22,6 +23,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <new>
 #include <numeric>
 #include <set>
 #include <span>
@@ -36,6 +38,8 @@
 namespace vicinal {
 namespace {
 
+using namespace std::chrono_literals;
+
 int faults = 0;
 
 void expect(bool is_so, const std::string& what) {
@@ -43,6 +47,14 @@ void expect(bool is_so, const std::string& what) {
   ++faults;
   std::fprintf(stderr, "not as expected: %s\n", what.c_str());
 }
+
+/// At once: MPI_Abort, by whichever rank, ends this process as it is.
+void say(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+bool sum_fails = false;  // the next one that MPI is asked for
 
 std::span<const std::byte> bytes_of(const std::vector<std::int64_t>& values) {
   return std::as_bytes(std::span(values));
@@ -284,6 +296,7 @@ void come_wrongly(Communicator& own, std::string_view which) {
     own.all_gather(bytes.first(8), sizes, room_of(all));
   }
   if (which == "abandon" && rank == 2) own.abandon("the disk is full");
+  if (which == "long" && rank == 2) own.abandon(std::string(1499, 'x') + "\u00e9");  // cut at 1500 bytes
   if (which == "leave" && rank == 1) Communicator gone = std::move(own);
   if (own.size() > 0) own.barrier();
 }
@@ -308,7 +321,7 @@ void compute_and_fail(Communicator& own, std::string_view kind, int bad) {
     }
   }
   own.barrier();
-  std::printf("%s\n", first.c_str());
+  say(first);
 }
 
 void signal_later(int signal, std::chrono::milliseconds pause) {
@@ -324,11 +337,13 @@ void meet_a_fault(Communicator& own, const std::string& kind, int rank, int roun
   std::vector<std::int64_t> values(is_within ? 2'000'000 : 50'000);
   for (int at = 0; at < (is_within ? 10'000 : 30); ++at) {
     if (own.rank() == rank && at == round) {
-      if (is_within) signal_later(SIGSTOP, std::chrono::milliseconds(300));
+      if (is_within) signal_later(SIGSTOP, 300ms);
       if (kind == "pause") {
         if (const pid_t parent = getpid(); fork() == 0) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(700));
-          kill(parent, SIGCONT);
+          // Again and again, because the first may come before the parent stops.
+          for (std::this_thread::sleep_for(700ms); getppid() == parent; std::this_thread::sleep_for(100ms)) {
+            kill(parent, SIGCONT);
+          }
           _exit(0);
         }
         raise(SIGSTOP);
@@ -339,11 +354,32 @@ void meet_a_fault(Communicator& own, const std::string& kind, int rank, int roun
       if (kind == "quit") _exit(0);
       if (kind == "terminate") std::terminate();
       if (kind == "throw") throw std::runtime_error("rank " + std::to_string(rank) + " throws");
-      if (kind == "late") std::this_thread::sleep_for(std::chrono::seconds(4));
+      if (kind == "late") std::this_thread::sleep_for(15s);
+      if (kind == "mpi") sum_fails = true;
+      if (kind == "exit-within") {
+        std::thread([&] { own.barrier(); }).detach();
+        std::this_thread::sleep_for(300ms);
+        std::exit(3);
+      }
+    } else if (kind == "exit-within" && at == round) {
+      std::this_thread::sleep_for(5s);
     }
     own.all_reduce_sum(values);
     own.barrier();
   }
+}
+
+/// Rank 1 fails outside of a phase, while rank 0 stays away longer than the stall limit.
+void lack_memory_alone(Communicator& own) {
+  const Sample sample = sample_with_ties(300, 3);
+  const std::vector<std::int64_t> cuts = unequal_cuts(sample.n, own.size());
+  const auto at = static_cast<std::size_t>(own.rank());
+  const auto progress = [&](std::string_view, double) {
+    if (own.rank() == 1) throw std::bad_alloc();
+    std::this_thread::sleep_for(15s);
+  };
+  (void)kmeans(Context::cpu({.threads = 1, .progress = progress}), own, sample.view().slice(cuts[at], cuts[at + 1]),
+               cuts[at], {.clusters = 4});
 }
 
 bool refused_as(ErrorCode code, const std::function<void()>& call) {
@@ -403,7 +439,7 @@ void use_own_mpi(const std::string& level, std::chrono::milliseconds stall_limit
 
 void run(const std::vector<std::string>& words) {
   const std::string& what = words.at(0);
-  const auto stall_limit = what == "fault" ? std::chrono::milliseconds(1500) : std::chrono::minutes(1);
+  const auto stall_limit = what == "fault" || what == "alone" ? 5s : 60s;
   if (what == "own") return use_own_mpi(words.at(1), stall_limit);
   MpiOptions options{.stall_limit = stall_limit};
   if (what == "operations" || (what == "results" && words.size() > 1)) options.piece_bytes = std::stoll(words.at(1));
@@ -414,20 +450,28 @@ void run(const std::vector<std::string>& words) {
   Communicator own = Communicator::mpi(options);
   if (what == "operations") check_operations(own);
   if (what == "results") check_results(own);
-  if (what == "hosts") std::printf("%d\n", own.ranks_on_host());
+  if (what == "hosts") say(std::to_string(own.ranks_on_host()));
   if (what == "wrong") come_wrongly(own, words.at(1));
   if (what == "fails") compute_and_fail(own, words.at(1), std::stoi(words.at(2)));
+  if (what == "alone") lack_memory_alone(own);
   if (what == "fault") meet_a_fault(own, words.at(1), std::stoi(words.at(2)), std::stoi(words.at(3)));
 }
 
 }  // namespace
 }  // namespace vicinal
 
+/// In front of MPI's own, which the plug-in would call.
+extern "C" int MPI_Iallreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                              MPI_Request* request) {
+  if (vicinal::sum_fails) return MPI_ERR_INTERN;
+  return PMPI_Iallreduce(from, to, count, type, op, comm, request);
+}
+
 int main(int count, char** words) {
   try {
     vicinal::run({words + 1, words + count});
   } catch (const vicinal::Error& error) {
-    std::printf("error %d: %s\n", static_cast<int>(error.code()), error.what());
+    vicinal::say("error " + std::to_string(static_cast<int>(error.code())) + ": " + error.what());
     return 1;
   }
   return vicinal::faults == 0 ? 0 : 1;
