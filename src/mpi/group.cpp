@@ -98,7 +98,7 @@ Group::Posted::~Posted() {
 
 void Group::duplicate(const Opening& opening) {
   MPI_Comm parent = MPI_COMM_WORLD;
-  if (opening.communicator != nullptr) std::memcpy(&parent, opening.communicator, sizeof parent);
+  if (opening.communicator != nullptr) parent = *static_cast<const MPI_Comm*>(opening.communicator);
   int is_between_groups = 0;
   if (parent != MPI_COMM_NULL) check_mpi(MPI_Comm_test_inter(parent, &is_between_groups));
   if (parent == MPI_COMM_NULL || is_between_groups != 0) {
