@@ -467,11 +467,18 @@ extern "C" int MPI_Iallreduce(const void* from, void* to, int count, MPI_Datatyp
   return PMPI_Iallreduce(from, to, count, type, op, comm, request);
 }
 
+/// A long sentence in short: mpirun may mix long lines of several ranks.
+std::string in_short(const std::string& sentence) {
+  if (sentence.size() <= 400) return sentence;
+  return sentence.substr(0, 12) + "..." + sentence.substr(sentence.size() - 4) + ", " +
+         std::to_string(sentence.size()) + " bytes";
+}
+
 int main(int count, char** words) {
   try {
     vicinal::run({words + 1, words + count});
   } catch (const vicinal::Error& error) {
-    vicinal::say("error " + std::to_string(static_cast<int>(error.code())) + ": " + error.what());
+    vicinal::say("error " + std::to_string(static_cast<int>(error.code())) + ": " + in_short(error.what()));
     return 1;
   }
   return vicinal::faults == 0 ? 0 : 1;
