@@ -127,9 +127,9 @@ void HdbscanCommand::place(const Runtime& runtime) const {
   const Context ctx = inputs.fit("hdbscan", [&](const Context& left) { return plan_of(left, shape).memory; });
   const DensityRows rows = read_asked(runtime.ctx, known, loaded.preparation, loaded.index.cols());
   if (common.explain) {
-    Plan told = plan_of(ctx, rows.table.view);
-    told.memory = inputs.total(told.memory);
-    return print_plan(common, told);
+    Plan plan = plan_of(ctx, rows.table.view);
+    plan.memory = inputs.total(plan.memory);
+    return print_plan(common, plan);
   }
   const HdbscanPrediction found = predict(ctx, loaded.index, loaded.fitted, rows.table.view);
   const std::int64_t clusters = loaded.fitted.clusters;

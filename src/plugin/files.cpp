@@ -11,6 +11,7 @@
 
 #include "core/entry.hpp"
 #include "core/names.hpp"
+#include "vicinal/error.hpp"
 
 namespace vicinal {
 namespace {
@@ -67,6 +68,34 @@ namespace plugin {
 std::string loader_error() {
   const char* const text = dlerror();
   return text != nullptr ? text : "unknown error";
+}
+
+FoundSymbol find_symbol(const std::vector<std::string>& candidates, const char* symbol, const TableWords& words) {
+  std::string tried;
+  for (const std::string& path : candidates) {
+    if (!is_there(path)) {
+      tried += (tried.empty() ? "" : ", ") + path;
+      continue;
+    }
+    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      throw Error(ErrorCode::device_unavailable,
+                  std::string(words.users) + " need " + words.library + ": " + loader_error());
+    }
+    void* const found = dlsym(library, symbol);
+    if (found == nullptr) {
+      throw Error(ErrorCode::device_unavailable,
+                  "the plug-in " + path + " is not a plug-in for " + words.kind + ": it has no symbol " + symbol);
+    }
+    return {found, path};
+  }
+  throw Error(ErrorCode::device_unavailable,
+              std::string(words.users) + " need the plug-in " + words.file + ", which is not there (tried " + tried +
+                  "); the package " + words.package + " brings it, and a build where " + words.build + " installed");
+}
+
+void refuse_version(const std::string& path) {
+  throw Error(ErrorCode::device_unavailable, "the plug-in " + path + " is of another version than this library");
 }
 
 bool is_there(const std::string& path) {

@@ -1,6 +1,7 @@
 // Files of plug-ins: where they may be, and what the system's loader says.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -49,5 +50,45 @@ class PluginFile {
 bool is_there(const std::string& path);
 /// What the system's loader last said.
 std::string loader_error();
+
+/// What errors say of a plug-in that is a table of functions.
+struct TableWords {
+  const char* users;    ///< what needs it, in the plural
+  const char* library;  ///< what it needs itself
+  const char* kind;     ///< what it is a plug-in for
+  const char* file;
+  const char* package;
+  const char* build;  ///< with which packages a build makes it
+};
+
+struct FoundSymbol {
+  void* symbol = nullptr;
+  std::string path;
+};
+
+/// The symbol in the first of the files that is there. Throws `device_unavailable` if none is, if its libraries are
+/// missing, or if it has no such symbol.
+FoundSymbol find_symbol(const std::vector<std::string>& candidates, const char* symbol, const TableWords& words);
+/// Throws `device_unavailable`.
+[[noreturn]] void refuse_version(const std::string& path);
+
+template <class Functions>
+struct LoadedTable {
+  const Functions* functions = nullptr;
+  std::string path;
+};
+
+/// The table that the symbol, a function, returns: one with this version and as many bytes. Throws as `find_symbol`.
+template <class Functions>
+LoadedTable<Functions> load_table(const std::vector<std::string>& candidates, const char* symbol, std::int32_t version,
+                                  const TableWords& words) {
+  const FoundSymbol found = find_symbol(candidates, symbol, words);
+  const Functions* const functions = reinterpret_cast<const Functions* (*)()>(found.symbol)();
+  if (functions == nullptr || functions->version != version ||
+      functions->bytes != static_cast<std::int32_t>(sizeof(Functions))) {
+    refuse_version(found.path);
+  }
+  return {functions, found.path};
+}
 
 }  // namespace vicinal::plugin

@@ -295,10 +295,7 @@ class Crew::Turn {
       throw Error(ErrorCode::device_unavailable,
                   crew.context(0).device() + " was opened before this process was forked; open it in the child");
     }
-    if (crew.caller_ == std::this_thread::get_id()) {
-      throw Error(ErrorCode::invalid_argument,
-                  ctx.device() + " waits for the callback that asks it; call it afterwards, or use another context");
-    }
+    if (crew.caller_ == std::this_thread::get_id()) refuse_callback(ctx.device());
     for (ctx.check_cancelled(); !crew.turn_.try_lock(); ctx.check_cancelled()) {
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }

@@ -147,6 +147,11 @@ Device::~Device() {
   if (engine_ != nullptr && owner_ == getpid()) functions_.close(engine_);
 }
 
+void refuse_callback(const std::string& device) {
+  throw Error(ErrorCode::invalid_argument,
+              device + " waits for the callback that asks it; call it afterwards, or use another context");
+}
+
 void Device::use(const Context& ctx, const std::function<void(void*, Call&, Status&)>& work) {
   if (owner_ != getpid()) {
     throw Error(ErrorCode::device_unavailable,
@@ -154,11 +159,7 @@ void Device::use(const Context& ctx, const std::function<void(void*, Call&, Stat
   }
   while (!turn_.try_lock()) {
     ctx.check_cancelled();
-    if (attended_by_ == std::this_thread::get_id()) {
-      throw Error(ErrorCode::invalid_argument,
-                  "cuda:" + std::to_string(number_) +
-                      " waits for the callback that asks it; call it afterwards, or use another context");
-    }
+    if (attended_by_ == std::this_thread::get_id()) refuse_callback("cuda:" + std::to_string(number_));
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   const Turn turn(*this);

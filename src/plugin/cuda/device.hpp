@@ -80,6 +80,9 @@ class BorrowedTable {
 /// have the name yet.
 Error with_name_of(const std::string& device, const Error& error);
 
+/// For a callback or a block source that asks devices which wait for it.
+[[noreturn]] void refuse_callback(const std::string& device);
+
 class Device : public std::enable_shared_from_this<Device> {
  public:
   /// Opens the device. Throws `device_unavailable` naming what is missing.
@@ -123,7 +126,7 @@ class Device : public std::enable_shared_from_this<Device> {
   pid_t owner_ = 0;
   void* engine_ = nullptr;
   EngineFacts facts_;
-  std::string name_;           // of one of several, which begins its errors
+  std::string name_;  // of one of several, which begins its errors
   std::atomic<std::thread::id> attended_by_;
   std::recursive_mutex turn_;  // recursive: a callback may let go of a table
   std::mutex left_mutex_;      // of what follows

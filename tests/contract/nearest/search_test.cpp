@@ -54,9 +54,7 @@ TEST_P(PerMetricAndDType, OnEveryFamily) {
   // family meets every metric and every dtype, and under a sanitizer two of them at least.
   const int kStep = sanitized(2, kFamilies / 2);
   const int first =
-      kSparse == 1
-          ? (static_cast<int>(metric()) + static_cast<int>(dtype())) % kStep
-          : (static_cast<int>(std::size(kDTypes)) * static_cast<int>(metric()) + static_cast<int>(dtype())) % kStep;
+      (static_cast<int>(std::size(kDTypes)) * static_cast<int>(metric()) + static_cast<int>(dtype())) % kStep;
   for (int f = first; f < kFamilies; f += kStep) {
     const auto turn = static_cast<std::uint64_t>(f / 2) + static_cast<std::uint64_t>(metric()) * 3 +
                       static_cast<std::uint64_t>(dtype()) * 2;
