@@ -2,6 +2,7 @@
 // have. Of those faults, lines of more than 1,023 characters and rows with too few columns are in
 // tests/cli/kmeans/test_kmeans.py; that a device's errors are all asked for is in
 // tests/contract/nearest/device_test.cpp and in the refusals of kmeans_test.cpp.
+// fake device, sanitized: KMeansFaults.*:KMeansOnADevice.*:*EqualsTheSerialTool/*100
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -776,7 +776,7 @@ TEST(LleRefusal, OfOptionsTablesAndGraphs) {
 }
 
 TEST(LleRefusal, StopsWhenItIsCancelled) {
-  const Points points = shape(vicinal::Shape::swiss_roll, 20000);
+  const Points points = shape(vicinal::Shape::swiss_roll, 5000);
   for (const std::string_view stage : {"weights", "order", "factor", "solve"}) {
     const CancelToken token;
     CpuOptions options{.threads = 2, .cancel = token};

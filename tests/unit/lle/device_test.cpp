@@ -1,6 +1,7 @@
 // A factor on a device, of M's of every shape of tree, against the definition and the host's own (contract clause 17).
 // Runs where VICINAL_TEST_DEVICE is cuda.
 // fake device: *
+// fake device, sanitized: -*OfOneDenseFront
 #include <gtest/gtest.h>
 
 #include <algorithm>
