@@ -12,6 +12,7 @@ ctest must know stands in the test's source, in comments of one line:
     // fake device, sanitized: FILTER   those that run with it in a sanitizer's build, where all would take too long
     // fake device, together: FILTER    those that also run on two fake devices as one, as `tests/gpu/run.sh devices`
                                         runs more of them on a machine's
+    // fake device, threads: FILTER     those that ThreadSanitizer watches on the fake devices; without this line: none
 
 A FILTER is GoogleTest's: patterns joined by `:`, then `-` and patterns of what is left out. `-*` is none.
 """
@@ -28,7 +29,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent
 PYTEST = ["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
 PROPERTY = re.compile(r"^# ctest: (\w+) (.+)$", re.MULTILINE)
-FAKE_DEVICE = re.compile(r"^(?:#|//) fake device(, sanitized|, together)?: (\S+)", re.MULTILINE)
+FAKE_DEVICE = re.compile(r"^(?:#|//) fake device(, sanitized|, together|, threads)?: (\S+)", re.MULTILINE)
 # What a sanitizer leaves out, by VICINAL_SANITIZE. AddressSanitizer: what repeats a computation with other numbers of
 # threads or other values, and what is decided about large tables. ThreadSanitizer: what differs from another test in its
 # values alone, and what one thread does: counted polls, damaged files and pure arithmetic.
@@ -136,13 +137,15 @@ class Registry:
                      COST=len(chunk))
 
     def add_on_fake_device(self, kind, source, executable, names):
-        """Those of one source. The fake device computes on one core: ThreadSanitizer would have nothing to watch."""
+        """Those of one source. One fake device computes on one core, so ThreadSanitizer watches calls of several."""
         sanitizer = self.built["VICINAL_SANITIZE"]
-        if not self.fake_device or sanitizer == "thread" or not self.is_asked_for("device"):
+        if not self.fake_device or not self.is_asked_for("device"):
             return
         filters = dict(FAKE_DEVICE.findall(source.read_text()))
         chosen = filters.get("", "*" if kind == "contract" else "-*")
-        if sanitizer:
+        if sanitizer == "thread":
+            chosen = filters.get(", threads", "-*")
+        elif sanitizer:
             chosen = filters.get(", sanitized", chosen)
         asked = [name for name in names if is_chosen(name, chosen)]
         assert bool(asked) == (chosen != "-*"), f"{source}: '{chosen}' chooses no test"

@@ -127,7 +127,7 @@ bool has_room(const Engine& engine, std::uint64_t bytes) {
 /// Rows of a tile: of a table that is streamed, so that two fit a quarter of what is left.
 std::int64_t tile_rows(const Engine& engine, const Search& search) {
   if (search.resident != nullptr || search.stays != 0) return search.table.rows;
-  const std::uint64_t room = (engine.limit - std::min(engine.limit, engine.resident)) / 8;
+  const std::uint64_t room = (engine.limit - std::min(engine.limit, engine.resident.load())) / 8;
   if (room < row_bytes(search.table) + 4096) {
     throw Error(ErrorCode::over_memory, "the search needs more than " + std::to_string(room) + " bytes");
   }
@@ -427,7 +427,7 @@ const char* cluster_screens(void* /*engine*/, const Clustering* /*task*/) {
 constexpr std::int64_t kMinPart = 100;
 /// Twice the table, or half of what is left for parts of it; and where k-means++ has room, its keys.
 ClusterRoom room_for(const Engine& device, const Clustering& task) {
-  const std::uint64_t left = device.limit - std::min(device.limit, device.resident);
+  const std::uint64_t left = device.limit - std::min(device.limit, device.resident.load());
   const std::uint64_t seeding = static_cast<std::uint64_t>((task.trials + 1) * task.table.rows * 8);
   ClusterRoom room{bytes_of(task.table) * 2, task.table.rows, 1};
   const bool streams = !on_device(task.table.memory);
@@ -586,7 +586,7 @@ void seed_state(void* clustering, double* total, std::int32_t* winners, Status* 
 }
 
 void require_room(const Engine& engine, const Outliers& task) {
-  const std::uint64_t left = engine.limit - std::min(engine.limit, engine.resident);
+  const std::uint64_t left = engine.limit - std::min(engine.limit, engine.resident.load());
   if (fake_bytes(task) > left) {
     throw Error(ErrorCode::over_memory, "lof needs more than " + std::to_string(left) + " bytes");
   }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -56,7 +57,9 @@ class Devices : public ::testing::Test {
     return kContext;
   }
   static const Context& devices(int count) {
+    static std::mutex mutex;
     static std::map<int, Context> made;
+    const std::lock_guard lock(mutex);
     const auto found = made.find(count);
     if (found != made.end()) return found->second;
     return made.emplace(count, Context::cuda({.devices = first_devices(count), .threads = 3})).first->second;

@@ -1,5 +1,6 @@
 // What several devices refuse, plan and survive: the sentences of one device, which begin with a device's name where it
 // is the device that fails (contract clause 4), and plans that say what runs (clause 7).
+// fake device, threads: *
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Several devices as one: the same bits as one device and the CPU (contract clause 4), and one sentence where a device
 // fails. On the fake devices, or on as many of the machine's as there are.
+// fake device, threads: *
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -16,14 +16,6 @@
 #include <thread>
 #include <vector>
 
-#if defined(__SANITIZE_THREAD__)
-// ThreadSanitizer by default ends a child that starts threads after the fork of a threaded process.
-extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options();  // libtsan looks it up
-extern "C" const char* __tsan_default_options() {
-  return "die_after_fork=0";
-}
-#endif
-
 namespace vicinal::core {
 namespace {
 
