@@ -667,8 +667,10 @@ def main():
     parser.add_argument("sections", nargs="*", metavar="SECTION", help="all where none is named")
     parser.add_argument("--command", required=True)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", nargs="*", default=[], help="names of sets, tables, or jobs of memory")
-    parser.add_argument("--peers", nargs="*", default=[], help="names of peers that are timed [all]")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME",
+                        help="a set, table, or job of memory; may be repeated")
+    parser.add_argument("--peer", action="append", default=[], dest="peers", metavar="NAME",
+                        help="a peer that is timed; may be repeated [all]")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--timeout", type=float, default=600, help="seconds of all calls of a peer, of a count")
     parser.add_argument("--scale", type=float, default=1, help="share of the rows of tables that are drawn")
