@@ -42,6 +42,19 @@ struct SearchRequest {
 SearchRequest request_of(const TableView* queries, const KnnOptions& options);
 SearchRequest request_of(const TableView* queries, const RadiusOptions& options, kernels::Collect collect);
 
+/// Why some of the table's rows are no neighbors of a query.
+struct LeftOut {
+  bool own_rows = false;
+  bool by_filter = false;
+  bool by_exclude = false;
+};
+/// The sentence of clause 5, of a table of n rows.
+[[noreturn]] void refuse_large_k(std::int64_t k, std::int64_t largest, std::int64_t n, const LeftOut& left_out);
+/// Throws `invalid_argument` for a KnnOptions::max_radius that is outside its domain.
+void check_max_radius(double radius, Metric metric);
+/// Leaves out of k lists what is farther away than `max_radius`: they become compressed rows.
+void cut_lists(const Context& ctx, double max_radius, NeighborGraph& graph);
+
 struct Job {
   kernels::NearestTask task;
   Plan plan;
