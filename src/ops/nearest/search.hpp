@@ -14,6 +14,7 @@
 #include "backend/nearest.hpp"
 #include "core/infinity.hpp"
 #include "vicinal/knn.hpp"
+#include "vicinal/parts.hpp"
 #include "vicinal/radius_batches.hpp"
 
 namespace vicinal::ops {
@@ -50,6 +51,8 @@ struct LeftOut {
 };
 /// The sentence of clause 5, of a table of n rows.
 [[noreturn]] void refuse_large_k(std::int64_t k, std::int64_t largest, std::int64_t n, const LeftOut& left_out);
+/// Refuses ids to exclude that are not -1 or below `table_rows`, unless that is 0.
+void check_exclude(const Context& ctx, std::span<const std::int64_t> ids, std::int64_t table_rows);
 /// Throws `invalid_argument` for a KnnOptions::max_radius that is outside its domain.
 void check_max_radius(double radius, Metric metric);
 /// Leaves out of k lists what is farther away than `max_radius`: they become compressed rows.
@@ -95,6 +98,11 @@ NeighborGraph find_neighbors(const Context& ctx, const Index& index, SearchReque
 RadiusSummary find_in_batches(const Context& ctx, const Index& index, SearchRequest& request, const TakeLists& take);
 /// As plan_search, of find_in_batches.
 Plan plan_batches(const Context& ctx, const TableView& table, SearchRequest& request);
+
+/// `radius_part` or `count_part`; `bytes_beside` are counted with what it takes.
+NeighborPart part_within(const Context& ctx, const TableView& shard, const TableView& queries,
+                         const RadiusOptions& options, const PartOptions& place, PartKind kind,
+                         std::uint64_t bytes_beside);
 
 /// A request whose arguments are refused before the table is read: what is known from shapes alone.
 SearchRequest checked_request(const Context& ctx, const TableView& table, const TableView* queries,

@@ -28,6 +28,7 @@ namespace vicinal::ops {
 namespace {
 
 constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t);
+constexpr std::string_view kLists = "radius: the neighbors found so far";
 
 /// A table of a shape, for plans, which read no values.
 TableView shape_of(DType dtype, std::int64_t rows, std::int64_t cols) {
@@ -40,6 +41,10 @@ void require_host_rows(const TableView& table, std::string_view name) {
   throw Error(ErrorCode::device_unavailable, std::string(name) +
                                                  ": is in CUDA memory, but ranks send rows from host memory; copy it "
                                                  "to host memory");
+}
+
+bool has_bit(Bitmap filter, std::int64_t row) {
+  return (filter[static_cast<std::size_t>(row / 64)] >> (row % 64) & 1) != 0;
 }
 
 std::string_view operation_of(PartKind kind) {
@@ -70,6 +75,10 @@ std::vector<T> gathered_from(Communicator& ranks, const std::vector<T>& own, con
   return all;
 }
 
+std::uint64_t bytes_of_lists(const NeighborPart& part) {
+  return (2 * part.ids.size() + part.offsets.size() + part.radii.size()) * kWordBytes;
+}
+
 /// Contiguous rows of a table, in its own type.
 void copy_all_rows(const Context& ctx, const TableView& table, void* to) {
   const std::int64_t row_bytes = table.cols() * size_of(table.dtype());
@@ -94,7 +103,7 @@ ShardSearch::ShardSearch(const Context& ctx, Communicator& ranks, const TableVie
       queries_(call.self() ? shard : *call.queries) {
   together(ranks_, [&] { check_arguments(); });
   agree();
-  alike([&] { check_whole(); });
+  check_whole();
   choose();
   together(ranks_, [&] {
     make_plan();
@@ -169,6 +178,8 @@ void ShardSearch::check_arguments() const {
     check_max_radius(call_.nearest.max_radius, call_.nearest.metric);
     KnnOptions options = call_.nearest;
     options.max_radius = kInfinity;
+    // Lists of all rows would be made by another method than is asked for.
+    options.k = std::min(options.k, std::max<std::int64_t>(1, shard.rows() - (call_.self() ? 1 : 0)));
     (void)plan_knn_part(ctx_, shard, queries, options, place);
   } else {
     (void)plan_radius_part(ctx_, shard, queries, call_.within, place);
@@ -178,7 +189,8 @@ void ShardSearch::check_arguments() const {
 void ShardSearch::agree() {
   const auto number = [](auto value) { return static_cast<std::int64_t>(value); };
   const bool is_knn = call_.kind == PartKind::knn;
-  require_agreement(ranks_, std::array<Agreed, 9>{{
+  require_agreement(ranks_, std::array<Agreed, 10>{{
+                                {"call: whether it is knn, radius or count", number(call_.kind)},
                                 {"queries: whether they are the rows of the table", number(call_.self())},
                                 {"table: its number of columns", shard_.cols()},
                                 {"table: its element type", number(shard_.dtype())},
@@ -192,8 +204,10 @@ void ShardSearch::agree() {
   known_.row_begins = row_begins(ranks_, shard_.rows(), first_row_);
   const std::int64_t m = queries_.rows();
   std::int64_t left_out = 0;
-  together(ranks_,
-           [&] { left_out = call_.filter().empty() ? most_left_out(ctx_, call_, first_row_) : number(call_.self()); });
+  together(ranks_, [&] {
+    check_exclude(ctx_, call_.exclude(), known_.row_begins.back());
+    left_out = call_.filter().empty() ? most_left_out(ctx_, call_, first_row_) : number(call_.self());
+  });
   constexpr std::size_t kOwn = 6;
   const std::array<std::int64_t, kOwn> own = {m,
                                               m > 0 ? number(queries_.dtype()) : -1,
@@ -223,12 +237,48 @@ void ShardSearch::agree() {
   known_.query_begins = begins_of(queries);
 }
 
-void ShardSearch::check_whole() const {
+/// The most rows that the filters admit and a query leaves out: itself, and the one that is excluded for it. Each
+/// filter is sent to all ranks.
+std::int64_t ShardSearch::most_admitted_left_out() {
+  const std::span<const std::int64_t> exclude = call_.exclude();
+  std::array<std::int64_t, 1> most = {0};
+  std::vector<std::uint64_t> words;
+  for (int owner = 0; owner < ranks_.size(); ++owner) {
+    together(ranks_, [&] {
+      core::resize_in_steps(ctx_, words, static_cast<std::int64_t>(filter_words(owner)));
+      if (owner == rank_) std::copy(call_.filter().begin(), call_.filter().end(), words.begin());
+    });
+    ranks_.broadcast(std::as_writable_bytes(std::span(words).first(filter_words(owner))), owner);
+    together(ranks_, [&] {
+      const std::int64_t begin = known_.row_begins[static_cast<std::size_t>(owner)];
+      const auto is_admitted = [&](std::int64_t id) {
+        return id >= begin && id - begin < rows_of(owner) && has_bit(words, id - begin);
+      };
+      core::Poll poll(ctx_);
+      for (std::size_t i = 0; i < exclude.size(); ++i) {
+        poll.step();
+        const std::int64_t own = call_.self() ? first_row_ + static_cast<std::int64_t>(i) : -1;
+        const bool is_own = own >= 0 && has_bit(call_.filter(), own - first_row_);
+        if (exclude[i] != own && is_admitted(exclude[i])) most[0] = std::max<std::int64_t>(most[0], is_own ? 2 : 1);
+      }
+    });
+  }
+  most[0] = std::max(most[0], known_.left_out);
+  ranks_.all_reduce_max(most);
+  return most[0];
+}
+
+void ShardSearch::check_whole() {
   if (call_.kind != PartKind::knn) return;
-  const std::int64_t largest = std::max<std::int64_t>(0, known_.eligible - known_.left_out);
-  if (call_.nearest.k <= largest) return;
-  refuse_large_k(call_.nearest.k, largest, known_.row_begins.back(),
-                 {call_.self(), !call_.filter().empty(), known_.has_exclude});
+  if (call_.nearest.k <= known_.eligible - known_.left_out) return;
+  const bool is_filtered = !call_.filter().empty();
+  // A row that is excluded, but that the filters do not admit, does not count. Who asks for fewer rows is not kept from
+  // searching.
+  const std::int64_t left_out = is_filtered && known_.has_exclude ? most_admitted_left_out() : known_.left_out;
+  alike([&] {
+    refuse_large_k(call_.nearest.k, std::max<std::int64_t>(0, known_.eligible - left_out), known_.row_begins.back(),
+                   {call_.self(), is_filtered, known_.has_exclude});
+  });
 }
 
 /// What all ranks together send if the shards travel.
@@ -280,6 +330,7 @@ std::uint64_t ShardSearch::bytes_beside() const {
 
 /// The plan of the largest search of this rank.
 Plan ShardSearch::plan_of_searches() const {
+  const Context ctx = core::beside(ctx_, bytes_beside());
   PartOptions place = place_of(rank_);
   place.first_id = 0;
   const std::int64_t rows = division_.queries_travel ? shard_.rows() : largest_shard();
@@ -295,8 +346,8 @@ Plan ShardSearch::plan_of_searches() const {
     nearest.exclude = within.exclude = {};
     within.radii = {};
   }
-  Plan plan;
   if (queries.rows() == 0) {
+    Plan plan;
     plan.method = Method::direct;
     plan.isa = kernels::backend_of(ctx_).isa(ctx_);
     plan.device = ctx_.device();
@@ -306,9 +357,8 @@ Plan ShardSearch::plan_of_searches() const {
     return plan;
   }
   const TableView shard = shape_of(shard_.dtype(), rows, shard_.cols());
-  plan = call_.kind == PartKind::knn ? plan_knn_part(ctx_, shard, queries, nearest, place)
-                                     : plan_radius_part(ctx_, shard, queries, within, place);
-  return plan;
+  return call_.kind == PartKind::knn ? plan_knn_part(ctx, shard, queries, nearest, place)
+                                     : plan_radius_part(ctx, shard, queries, within, place);
 }
 
 void ShardSearch::choose() {
@@ -331,6 +381,13 @@ void ShardSearch::make_plan() {
   beside_ = bytes_beside();
   plan_.memory += beside_;
   if (ranks_.size() == 1) return;
+  const std::size_t before = plan_.reason.size();
+  explain_division();
+  division_.why = plan_.reason.substr(before);
+}
+
+/// Adds to the plan's reason what travels, and why.
+void ShardSearch::explain_division() {
   const std::string bytes = core::format_bytes(division_.bytes);
   const std::string other = core::format_bytes(division_.other_bytes);
   const char* const lists = call_.kind == PartKind::radius ? " and the lists' entries" : "";
@@ -351,7 +408,9 @@ void ShardSearch::make_plan() {
 NeighborPart ShardSearch::search(const TableView& shard, Bitmap filter, const TableView& queries,
                                  std::span<const std::int64_t> exclude, std::span<const double> radii,
                                  const PartOptions& place) {
-  const Context rest = core::beside(ctx_, beside_ + part_bytes_);
+  // Lists within a radius are counted with what is held beside them, so that an error names the sum.
+  const bool is_knn = call_.kind == PartKind::knn;
+  const Context rest = is_knn ? core::beside(ctx_, beside_) : ctx_;
   const auto state =
       std::make_shared<core::ContextAccess::State>(core::ContextAccess::state(ctx_), rest.memory_limit());
   if (state->progress) {
@@ -361,7 +420,7 @@ NeighborPart ShardSearch::search(const TableView& shard, Bitmap filter, const Ta
   }
   const Context ctx = core::ContextAccess::context(state);
   NeighborPart part;
-  if (call_.kind == PartKind::knn) {
+  if (is_knn) {
     KnnOptions options = call_.nearest;
     options.filter = filter;
     options.exclude = exclude;
@@ -376,11 +435,15 @@ NeighborPart ShardSearch::search(const TableView& shard, Bitmap filter, const Ta
       options.radius = radii[0];
       options.radii = {};
     }
-    part = call_.kind == PartKind::radius ? radius_part(ctx, shard, queries, options, place)
-                                          : count_part(ctx, shard, queries, options, place);
+    part = part_within(ctx, shard, queries, options, place, call_.kind, beside_ + part_bytes_);
   }
   add_stats(part.stats, true, stats_);
-  ++searches_;
+  if (searches_++ == 0) {  // what was planned for values that nobody had seen
+    part.plan.memory = plan_.memory;
+    part.plan.expected_seconds = plan_.expected_seconds;
+    plan_ = part.plan;
+    plan_.reason += division_.why;
+  }
   return part;
 }
 
@@ -394,7 +457,7 @@ void ShardSearch::take(NeighborPart part) {
     for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += part.counts[i];
     return;
   }
-  part_bytes_ += (2 * part.ids.size() + part.offsets.size() + part.radii.size()) * kWordBytes;
+  part_bytes_ += bytes_of_lists(part);
   parts_.push_back(std::move(part));
 }
 
@@ -451,28 +514,35 @@ void ShardSearch::pack_lists(const NeighborPart& all, int to, std::vector<std::i
   if (call_.kind == PartKind::radius) {
     const std::int64_t first = begin_of_list(all, begin);
     const std::int64_t size = begin_of_list(all, begin + count) - first;
-    core::require_memory(ctx_, beside_ + part_bytes_ + static_cast<std::uint64_t>(size) * 2 * kWordBytes,
-                         "radius search");
+    entries = {};
+    core::require_memory(ctx_, beside_ + part_bytes_ + static_cast<std::uint64_t>(size) * 2 * kWordBytes, kLists);
     lengths.clear();
     for (std::int64_t i = begin; i < begin + count; ++i) {
       poll.step();
       lengths.push_back(begin_of_list(all, i + 1) - begin_of_list(all, i));
     }
-    entries.assign(all.ids.begin() + first, all.ids.begin() + first + size);
-    entries.resize(static_cast<std::size_t>(2 * size));
-    std::transform(all.keys.begin() + first, all.keys.begin() + first + size, entries.begin() + size,
-                   [](double key) { return std::bit_cast<std::int64_t>(key); });
+    entries.reserve(static_cast<std::size_t>(2 * size));
+    for (std::int64_t i = first; i < first + size; ++i) {
+      poll.step();
+      entries.push_back(all.ids[static_cast<std::size_t>(i)]);
+    }
+    for (std::int64_t i = first; i < first + size; ++i) {
+      poll.step();
+      entries.push_back(std::bit_cast<std::int64_t>(all.keys[static_cast<std::size_t>(i)]));
+    }
     return;
   }
   const std::int64_t longest = longest_in(rank_);
-  entries.assign(static_cast<std::size_t>(2 * count * longest), -1);
+  entries.clear();
+  core::resize_in_steps(ctx_, entries, 2 * count * longest);
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t first = begin_of_list(all, begin + i);
     const std::int64_t size = begin_of_list(all, begin + i + 1) - first;
-    for (std::int64_t j = 0; j < size; ++j) {
+    for (std::int64_t j = 0; j < longest; ++j) {
       poll.step();
       const auto at = static_cast<std::size_t>(i * longest + j);
-      entries[at] = all.ids[static_cast<std::size_t>(first + j)];
+      entries[at] = j < size ? all.ids[static_cast<std::size_t>(first + j)] : -1;
+      if (j >= size) continue;
       entries[static_cast<std::size_t>(count * longest) + at] =
           std::bit_cast<std::int64_t>(all.keys[static_cast<std::size_t>(first + j)]);
     }
@@ -575,8 +645,17 @@ void ShardSearch::run_queries() {
     place.first_query = 0;
     const TableView queries(rows.data(), known_.query_type, all_m, shard_.cols(), shard_.cols());
     all = search(shard_, call_.filter(), queries, exclude, radii, place);
-    part_bytes_ = (2 * all.ids.size() + all.offsets.size() + all.radii.size()) * kWordBytes;
+    part_bytes_ = bytes_of_lists(all);
+    if (is_radius && m > 0) {
+      const auto own = static_cast<std::uint64_t>(begin_of_list(all, first + m) - begin_of_list(all, first));
+      core::require_memory(ctx_, beside_ + part_bytes_ + own * 2 * kWordBytes, kLists);
+    }
     if (m > 0) take_from(rank_, source_of(ctx_, all).read(first, first + m));
+    if (call_.kind == PartKind::knn) {  // for the rank with the most queries, so that it never grows
+      std::int64_t most = 0;
+      for (int rank = 0; rank < ranks; ++rank) most = std::max(most, rank == rank_ ? 0 : queries_of(rank));
+      entries.reserve(static_cast<std::size_t>(2 * most * longest_in(rank_)));
+    }
     make_ready(1);
   });
   for (int step = 1; step < ranks; ++step) {
@@ -586,8 +665,9 @@ void ShardSearch::run_queries() {
       together(ranks_, [&] {
         std::int64_t size = 0;
         for (const std::int64_t length : lengths_here) size += length;
-        const std::uint64_t bytes = (static_cast<std::uint64_t>(size) * 2 + entries.size()) * kWordBytes;
-        core::require_memory(ctx_, beside_ + part_bytes_ + 2 * bytes, "radius search");
+        // What comes, and a copy of it as a part, beside what is sent.
+        const std::uint64_t bytes = (static_cast<std::uint64_t>(size) * 4 + entries.size()) * kWordBytes;
+        core::require_memory(ctx_, beside_ + part_bytes_ + bytes, kLists);
         core::resize_in_steps(ctx_, entries_here, 2 * size);
       });
     }
@@ -595,6 +675,7 @@ void ShardSearch::run_queries() {
                         from(step));
     together(ranks_, [&] {
       if (m > 0) take_from(from(step), received(from(step), lengths_here, entries_here));
+      if (is_radius) entries_here = {};
       make_ready(step + 1);
     });
   }
@@ -606,6 +687,11 @@ void ShardSearch::run() {
   } else {
     run_ring();
   }
+  if (call_.kind == PartKind::knn) return;
+  // What has travelled is gone by now.
+  beside_ = 0;
+  part_bytes_ = 0;
+  for (const NeighborPart& part : parts_) part_bytes_ += bytes_of_lists(part);
 }
 
 NeighborGraph ShardSearch::find() {

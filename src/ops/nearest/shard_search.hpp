@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ops/nearest/k_lists.hpp"
@@ -56,7 +57,7 @@ class ShardSearch {
     std::vector<std::int64_t> row_begins;    // [ranks + 1]
     std::vector<std::int64_t> query_begins;  // [ranks + 1]
     std::int64_t eligible = 0;               // rows that the filters admit
-    std::int64_t left_out = 0;               // of these, the most that are surely no neighbors of some query
+    std::int64_t left_out = 0;               // of these, those that some query leaves out for certain; at most 2
     bool has_exclude = false;                // on some rank
     bool has_radii = false;                  // on some rank
     DType query_type = DType::float32;
@@ -67,6 +68,7 @@ class ShardSearch {
     std::uint64_t bytes = 0;        // that all ranks together send
     std::uint64_t other_bytes = 0;  // in the other way
     bool is_short_of_memory = false;
+    std::string why = {};  // for the plan
   };
 
   [[nodiscard]] std::int64_t rows_of(int rank) const;
@@ -80,9 +82,11 @@ class ShardSearch {
 
   void check_arguments() const;
   void agree();
-  void check_whole() const;
+  void check_whole();
+  [[nodiscard]] std::int64_t most_admitted_left_out();
   void choose();
   void make_plan();
+  void explain_division();
   [[nodiscard]] std::uint64_t ring_bytes() const;
   [[nodiscard]] std::uint64_t query_bytes() const;
   [[nodiscard]] std::uint64_t bytes_beside() const;

@@ -379,14 +379,63 @@ TEST_F(NearestOfThreeRanks, FailTogether) {
   const std::string why =
       " of the 60 table rows can be neighbors; the filter leaves out the rest; excluded rows do not";
   expect_same_error(of_all(false, filtered(3)), bad, "k: is 3, but at most 2" + why);
-  expect_same_error(of_all(false, filtered(4)), bad, "k: is 4, but at most 3" + why);
+  expect_same_error(of_all(false, filtered(4)), bad, "k: is 4, but at most 2" + why);
   expect_no_error(of_all(false, filtered(2)), "2 neighbors");
   expect_same_error(of_all(false, [](int, Call& call) { call.queries.clear(); }), bad, "queries: no rank has any");
   expect_same_error(of_all(false,
                            [](int r, Call& call) {
                              if (r == 2) call.exclude.assign(5, 60);
                            }),
-                    bad, "exclude: entry ");
+                    bad, "rank 2: exclude: entry 0 is 60, not -1 or a row of the table");
+  // Query 1 leaves itself out, and the excluded row that its filter admits.
+  const auto filtered_self = [&](std::int64_t k) {
+    return [k](int r, Call& call) {
+      call.filter.assign(1, r == 0 ? 0b1011 : 0);
+      if (r == 0) call.exclude = {-1, 3, -1, -1, -1, -1, 2};
+      call.options.k = k;
+    };
+  };
+  for (const std::int64_t k : {2, 3}) {
+    expect_same_error(of_all(true, filtered_self(k)), bad, "k: is " + std::to_string(k) + ", but at most 1 of the 60");
+  }
+  expect_no_error(of_all(true, filtered_self(1)), "1 neighbor");
+  // An id that is the row itself leaves out nothing more.
+  expect_no_error(of_all(true,
+                         [](int r, Call& call) {
+                           if (r == 1) call.exclude.assign(24, -1), call.exclude[2] = 9;
+                           call.options.k = 59;
+                         }),
+                  "59 neighbors");
+  expect_same_error(of_all(false,
+                           [](int r, Call& call) {
+                             call.options.p = 2 + r;
+                             call.options.metric = Metric::minkowski;
+                           }),
+                    bad, "p: is not the same on ranks 0 and 1");
+  expect_same_error(of_all(true, [](int r, Call& call) { call.options.max_radius = 2 + r; }), bad,
+                    "max_radius: is not the same on ranks 0 and 1");
+  const std::vector<float> single(2 * kCols, 1);
+  expect_same_error(run_ranks(3,
+                              [&](Communicator& own) {
+                                const Call call = call_of(own.rank());
+                                const TableView asked =
+                                    own.rank() == 0 ? TableView(single.data(), 2, kCols) : call.asked();
+                                (void)knn(call.ctx, own, call.shard(), call.first_row, asked, {.k = 3});
+                              }),
+                    bad, "queries: their element type is not the same on ranks 0 and 2");
+  expect_same_error(run_ranks(3,
+                              [&](Communicator& own) {
+                                const Call call = call_of(own.rank());
+                                own.rank() == 2
+                                    ? (void)count(call.ctx, own, call.shard(), call.first_row, {.radius = 1})
+                                    : (void)radius(call.ctx, own, call.shard(), call.first_row, {.radius = 1});
+                              }),
+                    bad, "call: whether it is knn, radius or count: is not the same on ranks 0 and 2");
+  // More neighbors than any shard has rows: the method is looked at before anything is sent.
+  expect_same_error(
+      of_all(true,
+             [](int, Call& call) { call.options = {.k = 50, .metric = Metric::cosine, .method = Method::kdtree}; }),
+      bad, "rank 0: method: kdtree does not serve the metric cosine");
 }
 
 TEST_F(NearestOfThreeRanks, FailTogetherWithinARadius) {
@@ -421,17 +470,35 @@ TEST_F(NearestOfThreeRanks, FailTogetherWithinARadius) {
                              }),
                       ErrorCode::over_memory, "rank 1: radius search");
   }
-  // Lists that no plan knows of. Where the queries travel, they are sent to rank 2.
-  std::vector<double> many(30000 * kCols, 0.5);
+  // Lists that no plan knows of: rank 2 has room for the plan, and for little more. Where the queries travel, the lists
+  // are sent to it.
+  constexpr std::int64_t kMany = 3000;
+  const std::vector<double> many(kMany * kCols, 0.5);
   for (const bool self : {true, false}) {
+    const auto call_with = [&](int r, std::uint64_t limit) {
+      Call call = call_of(r);
+      if (r == 0) call.table = many;
+      if (r > 0) call.first_row += kMany - 7;
+      if (r == 2) call.ctx = Context::cpu({.threads = 1, .memory_limit = limit});
+      return call;
+    };
+    std::uint64_t planned = 0;
+    expect_no_error(run_ranks(3,
+                              [&](Communicator& own) {
+                                const Call call = call_with(own.rank(), 0);
+                                const TableView asked = call.asked();
+                                const Plan plan = plan_radius(call.ctx, own, call.shard(), call.first_row,
+                                                              self ? nullptr : &asked, {.radius = 100});
+                                EXPECT_EQ(plan.reason.find("all queries are sent") != std::string::npos, !self);
+                                if (own.rank() == 2) planned = plan.memory;
+                              }),
+                    "plan");
     expect_same_error(of_all(self,
                              [&](int r, Call& c, RadiusOptions& o) {
                                o.radius = 100;
-                               if (r == 0) c.table = many;
-                               if (r > 0) c.first_row += 30000 - 7;
-                               if (r == 2) c.ctx = Context::cpu({.threads = 1, .memory_limit = 7 << 19});
+                               c = call_with(r, planned + (std::uint64_t{64} << 10));
                              }),
-                      ErrorCode::over_memory, "rank 2: radius search");
+                      ErrorCode::over_memory, "rank 2: radius: the neighbors found so far needs ");
   }
 }
 
@@ -478,28 +545,28 @@ TEST_F(NearestOfThreeRanks, SendAsManyBytesAsTheDocsSay) {
         (void)knn(call.ctx, own, call.shard(), call.first_row, {.k = 4});
         return 0;
       },
-      [&](std::size_t r, std::uint64_t) { return 176 + 8 * 3 + ring(r, 0); });
+      [&](std::size_t r, std::uint64_t) { return 184 + 8 * 3 + ring(r, 0); });
   check(
       "knn, filter",
       [&](Communicator& own, const Call& call) {
         (void)knn(call.ctx, own, call.shard(), call.first_row, {.k = 4, .filter = filter});
         return 0;
       },
-      [&](std::size_t r, std::uint64_t) { return 176 + 8 * 3 + ring(r, 1); });
+      [&](std::size_t r, std::uint64_t) { return 184 + 8 * 3 + ring(r, 1); });
   check(
       "radius",
       [](Communicator& own, const Call& call) {
         (void)radius(call.ctx, own, call.shard(), call.first_row, {.radius = 1});
         return 0;
       },
-      [&](std::size_t r, std::uint64_t) { return 168 + 8 * 3 + ring(r, 0); });
+      [&](std::size_t r, std::uint64_t) { return 176 + 8 * 3 + ring(r, 0); });
   check(
       "count",
       [](Communicator& own, const Call& call) {
         (void)count(call.ctx, own, call.shard(), call.first_row, {.radius = 1});
         return 0;
       },
-      [&](std::size_t r, std::uint64_t) { return 160 + 8 * 3 + ring(r, 0); });
+      [&](std::size_t r, std::uint64_t) { return 168 + 8 * 3 + ring(r, 0); });
   check(
       "knn, few queries",
       [](Communicator& own, const Call& call) {
@@ -507,7 +574,7 @@ TEST_F(NearestOfThreeRanks, SendAsManyBytesAsTheDocsSay) {
         return 0;
       },
       [&](std::size_t r, std::uint64_t) {
-        return 200 + 8 * 3 + queries_of(r) * values +
+        return 208 + 8 * 3 + queries_of(r) * values +
                (kQueries - queries_of(r)) * 16 * std::min<std::uint64_t>(9, rows_of(r));
       });
   check(
@@ -517,7 +584,7 @@ TEST_F(NearestOfThreeRanks, SendAsManyBytesAsTheDocsSay) {
         return 0;
       },
       [&](std::size_t r, std::uint64_t) {
-        return 184 + 8 * 3 + queries_of(r) * (values + 8) + (kQueries - queries_of(r)) * 8;
+        return 192 + 8 * 3 + queries_of(r) * (values + 8) + (kQueries - queries_of(r)) * 8;
       });
   check(
       "radius, few queries, exclude",
@@ -541,7 +608,7 @@ TEST_F(NearestOfThreeRanks, SendAsManyBytesAsTheDocsSay) {
         return sum;
       },
       [&](std::size_t r, std::uint64_t neighbors) {
-        return 184 + 16 * 3 + queries_of(r) * (values + 16) + (kQueries - queries_of(r)) * 8 + 16 * neighbors;
+        return 192 + 16 * 3 + queries_of(r) * (values + 16) + (kQueries - queries_of(r)) * 8 + 16 * neighbors;
       });
 }
 
@@ -559,7 +626,7 @@ TEST_F(NearestOfThreeRanks, PlansSayWhatTravelsAndWhy) {
                                 const NeighborGraph graph =
                                     self ? knn(ctx, own, call.shard(), call.first_row, options)
                                          : knn(ctx, own, call.shard(), call.first_row, asked, options);
-                                EXPECT_EQ(graph.plan.reason, plan.reason);
+                                EXPECT_NE(graph.plan.reason.find(why), std::string::npos) << graph.plan.reason;
                                 EXPECT_EQ(graph.plan.memory, plan.memory);
                                 EXPECT_EQ(plan.reason.find("all queries are sent") != std::string::npos, travels);
                               }),
@@ -572,6 +639,34 @@ TEST_F(NearestOfThreeRanks, PlansSayWhatTravelsAndWhy) {
               true);
   expect_plan(false, {.k = 40}, enough,
               "each shard is sent from rank to rank, in all 2.9 kB; queries and lists would be ", false);
+  // Rank 1, which has no queries, would need most for those of others.
+  std::uint64_t least = 0;
+  expect_no_error(run_ranks(3,
+                            [&](Communicator& own) {
+                              const Call call = call_of(own.rank());
+                              const TableView asked = call.asked();
+                              const Plan plan = plan_knn(call.ctx, own, call.shard(), call.first_row, &asked, {.k = 4});
+                              if (own.rank() == 1) least = plan.memory;
+                            }),
+                  "plan");
+  expect_plan(false, {.k = 4}, least, "all queries are sent to every rank", true);
+  expect_plan(false, {.k = 4}, least - 1, "in all 2.9 kB; a rank has too little memory for the queries of all", false);
+}
+
+// A method is chosen when the values are known, which no plan reads.
+TEST_F(NearestOfThreeRanks, SayWhichMethodRan) {
+  std::vector<double> line;
+  for (int i = 0; i < 90000; ++i) line.push_back(i);
+  expect_no_error(run_ranks(2,
+                            [&](Communicator& own) {
+                              const Context ctx = Context::cpu({.threads = 1});
+                              const TableView shard(line.data() + own.rank() * 45000, 45000, 1);
+                              const TableView whole(line.data() + own.rank() * 45000, 45000, 1);
+                              const NeighborGraph graph = knn(ctx, own, shard, own.rank() * 45000, {.k = 3});
+                              EXPECT_EQ(graph.plan.method, knn_part(ctx, shard, whole, {.k = 3}, {}).plan.method);
+                              EXPECT_NE(graph.plan.reason.find("each shard is sent"), std::string::npos);
+                            }),
+                  "method");
 }
 
 // What a plan says is enough, and a byte less is refused on all ranks.
