@@ -96,10 +96,7 @@ ShardSearch::ShardSearch(const Context& ctx, Communicator& ranks, const TableVie
   agree();
   alike([&] { check_whole(); });
   choose();
-  together(ranks_, [&] {
-    make_plan();
-    core::require_memory(ctx_, plan_.memory, operation_of(call_.kind));
-  });
+  together(ranks_, [&] { make_plan(); });
 }
 
 std::int64_t ShardSearch::rows_of(int rank) const {
@@ -168,7 +165,7 @@ void ShardSearch::check_arguments() const {
   if (call_.kind == PartKind::knn) {
     check_max_radius(call_.nearest.max_radius, call_.nearest.metric);
     KnnOptions options = call_.nearest;
-    options.max_radius = kInfinity;
+    if (!call_.as_part) options.max_radius = kInfinity;
     (void)plan_knn_part(ctx_, shard, queries, options, place);
   } else {
     (void)plan_radius_part(ctx_, shard, queries, call_.within, place);
@@ -410,6 +407,7 @@ void ShardSearch::run_ring() {
   std::vector<std::uint64_t> here;   // the shard that was searched last
   std::vector<std::uint64_t> there;  // the next one
   together(ranks_, [&] {
+    core::require_memory(ctx_, plan_.memory, operation_of(call_.kind));
     if (ranks > 1) {
       std::size_t words = 0;
       for (int rank = 0; rank < ranks; ++rank) words = std::max(words, shard_words(rank));
@@ -526,6 +524,7 @@ void ShardSearch::run_queries() {
   std::vector<double> own_radii(call_.within.radii.begin(), call_.within.radii.end());
   std::vector<double> radii;
   together(ranks_, [&] {
+    core::require_memory(ctx_, plan_.memory, operation_of(call_.kind));
     core::resize_in_steps(ctx_, rows, all_m * row_bytes);
     if (known_.has_exclude) exclude.resize(static_cast<std::size_t>(all_m));
     if (call_.kind != PartKind::knn) radii.resize(static_cast<std::size_t>(all_m));
@@ -608,20 +607,25 @@ void ShardSearch::run() {
   }
 }
 
+/// Refuses k where some query has fewer rows to choose from, which only the search finds out.
+void ShardSearch::require_long_lists() {
+  if (call_.kind != PartKind::knn) return;
+  const std::int64_t k = call_.nearest.k;
+  std::array<std::int64_t, 1> shortest = {lists_ ? -lists_->shortest() : -k};
+  ranks_.all_reduce_max(shortest);
+  alike([&] {
+    if (-shortest[0] >= k) return;
+    refuse_large_k(k, -shortest[0], known_.row_begins.back(),
+                   {call_.self(), !call_.filter().empty(), known_.has_exclude});
+  });
+}
+
 NeighborGraph ShardSearch::find() {
   run();
   const std::int64_t m = queries_.rows();
   const std::int64_t n = known_.row_begins.back();
   NeighborGraph graph;
-  if (call_.kind == PartKind::knn) {
-    const std::int64_t k = call_.nearest.k;
-    std::array<std::int64_t, 1> shortest = {m > 0 ? -lists_->shortest() : -k};
-    ranks_.all_reduce_max(shortest);
-    alike([&] {
-      if (-shortest[0] >= k) return;
-      refuse_large_k(k, -shortest[0], n, {call_.self(), !call_.filter().empty(), known_.has_exclude});
-    });
-  }
+  require_long_lists();
   together(ranks_, [&] {
     if (call_.kind == PartKind::radius && m > 0) {
       graph = merge(core::beside(ctx_, beside_ + part_bytes_), parts_);
@@ -642,6 +646,25 @@ NeighborGraph ShardSearch::find() {
   graph.plan = plan_;
   graph.stats = stats_;
   return graph;
+}
+
+NeighborPart ShardSearch::part() {
+  run();
+  require_long_lists();
+  NeighborPart part;
+  part.info.place = place_of(rank_);
+  part.info.place.first_id = 0;
+  part.info.place.total_queries = known_.query_begins.back();
+  part.info.rows = known_.row_begins.back();
+  part.info.queries = queries_.rows();
+  part.info.cols = shard_.cols();
+  part.info.metric = call_.metric();
+  part.info.p = call_.p();
+  part.info.k = call_.nearest.k;
+  if (lists_) lists_->give(part.ids, part.keys);
+  part.plan = plan_;
+  part.stats = stats_;
+  return part;
 }
 
 NeighborCounts ShardSearch::count() {

@@ -25,6 +25,12 @@ ops::ShardCall call_of(std::optional<TableView> queries, const KnnOptions& optio
   return call;
 }
 
+ops::ShardCall part_call_of(std::optional<TableView> queries, const KnnOptions& options) {
+  ops::ShardCall call = call_of(std::move(queries), options);
+  call.as_part = true;
+  return call;
+}
+
 ops::ShardCall call_of(PartKind kind, std::optional<TableView> queries, const RadiusOptions& options) {
   ops::ShardCall call;
   call.kind = kind;
@@ -38,6 +44,7 @@ std::optional<TableView> optional_of(const TableView* queries) {
 }
 
 const auto kFind = [](ops::ShardSearch& search) { return search.find(); };
+const auto kPart = [](ops::ShardSearch& search) { return search.part(); };
 const auto kCount = [](ops::ShardSearch& search) { return search.count(); };
 const auto kPlan = [](ops::ShardSearch& search) { return search.plan(); };
 
@@ -55,6 +62,22 @@ NeighborGraph knn(const Context& ctx, Communicator& communicator, const TableVie
                   const TableView& queries, const KnnOptions& options) try {
   const core::Entry entry;
   return with_search(ctx, communicator, shard, first_row, call_of(queries, options), kFind);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+NeighborPart knn_part(const Context& ctx, Communicator& communicator, const TableView& shard, std::int64_t first_row,
+                      const KnnOptions& options) try {
+  const core::Entry entry;
+  return with_search(ctx, communicator, shard, first_row, part_call_of(std::nullopt, options), kPart);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+NeighborPart knn_part(const Context& ctx, Communicator& communicator, const TableView& shard, std::int64_t first_row,
+                      const TableView& queries, const KnnOptions& options) try {
+  const core::Entry entry;
+  return with_search(ctx, communicator, shard, first_row, part_call_of(queries, options), kPart);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

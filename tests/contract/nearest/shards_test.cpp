@@ -234,6 +234,41 @@ TEST(NearestShards, AreMergedByKeys) {
   }
 }
 
+// Parts of all ranks that have queries, in any order.
+TEST(NearestShards, PartsMergeToTheWhole) {
+  constexpr std::int64_t n = 90;
+  constexpr std::int64_t m = 13;
+  const Rows rows = make_rows(Family::integer_ties, {n, 3, m}, 5);
+  const Context ctx = Context::cpu({.threads = 1});
+  const TableView table(rows.table.data(), n, 3);
+  const TableView queries(rows.queries.data(), m, 3);
+  const std::vector<std::int64_t> cuts = {0, 3, 50, n};
+  const std::vector<std::int64_t> query_cuts = {0, 6, 6, m};
+  for (const bool self : {true, false}) {
+    std::vector<NeighborPart> parts(3);
+    const KnnOptions options{.k = 7};
+    expect_no_error(run_ranks(3,
+                              [&](Communicator& own) {
+                                const auto rank = static_cast<std::size_t>(own.rank());
+                                const TableView shard = table.slice(cuts[rank], cuts[rank + 1]);
+                                const TableView asked = queries.slice(query_cuts[rank], query_cuts[rank + 1]);
+                                parts[2 - rank] = self ? knn_part(ctx, own, shard, cuts[rank], options)
+                                                       : knn_part(ctx, own, shard, cuts[rank], asked, options);
+                              }),
+                    "parts");
+    if (!self) parts.erase(parts.begin() + 1);
+    expect_same(merge(ctx, parts), self ? knn(ctx, table, options) : knn(ctx, table, queries, options), "merged");
+    parts.pop_back();
+    EXPECT_THROW(merge(ctx, parts), Error);
+  }
+  expect_same_error(run_ranks(2,
+                              [&](Communicator& own) {
+                                const TableView shard = table.slice(45 * own.rank(), 45 * own.rank() + 45);
+                                (void)knn_part(ctx, own, shard, 45 * own.rank(), {.k = 3, .max_radius = 1});
+                              }),
+                    ErrorCode::invalid_argument, "rank 0: max_radius: leaves lists shorter than k, which only knn");
+}
+
 // The lists of the ranks serve votes and means as they are.
 TEST(NearestShards, VotesOfTheirLists) {
   constexpr std::int64_t n = 80;
@@ -421,18 +456,23 @@ TEST_F(NearestOfThreeRanks, FailTogetherWithinARadius) {
                              }),
                       ErrorCode::over_memory, "rank 1: radius search");
   }
-  // Lists that no plan knows of. Where the queries travel, they are sent to rank 2.
-  std::vector<double> many(30000 * kCols, 0.5);
-  for (const bool self : {true, false}) {
-    expect_same_error(of_all(self,
-                             [&](int r, Call& c, RadiusOptions& o) {
-                               o.radius = 100;
-                               if (r == 0) c.table = many;
-                               if (r > 0) c.first_row += 30000 - 7;
-                               if (r == 2) c.ctx = Context::cpu({.threads = 1, .memory_limit = 7 << 19});
-                             }),
-                      ErrorCode::over_memory, "rank 2: radius search");
-  }
+  // Lists that no plan knows of: rank 2 has room for what is planned, but not for 30000 neighbors of each query.
+  const std::vector<double> many(30000 * kCols, 0.5);
+  expect_same_error(run_ranks(3,
+                              [&](Communicator& own) {
+                                Call call = call_of(own.rank());
+                                if (own.rank() == 0) call.table = many;
+                                if (own.rank() > 0) call.first_row += 30000 - cuts_[1];
+                                const TableView asked = call.asked();
+                                const RadiusOptions options{.radius = 100};
+                                const Plan plan =
+                                    plan_radius(call.ctx, own, call.shard(), call.first_row, &asked, options);
+                                EXPECT_NE(plan.reason.find("all queries are sent"), std::string::npos);
+                                const std::uint64_t limit = plan.memory + (std::uint64_t{1} << 20);
+                                if (own.rank() == 2) call.ctx = call.ctx.with_memory_limit(limit);
+                                (void)radius(call.ctx, own, call.shard(), call.first_row, asked, options);
+                              }),
+                    ErrorCode::over_memory, "rank 2: radius search");
 }
 
 TEST_F(NearestOfThreeRanks, WorkAgainAfterAnError) {
