@@ -191,13 +191,10 @@ void ShardSearch::agree() {
   std::int64_t left_out = 0;
   together(ranks_,
            [&] { left_out = call_.filter().empty() ? most_left_out(ctx_, call_, first_row_) : number(call_.self()); });
-  constexpr std::size_t kOwn = 6;
-  const std::array<std::int64_t, kOwn> own = {m,
-                                              m > 0 ? number(queries_.dtype()) : -1,
+  constexpr std::size_t kOwn = 5;
+  const std::array<std::int64_t, kOwn> own = {m, m > 0 ? number(queries_.dtype()) : -1,
                                               kernels::eligible_rows(call_.filter(), shard_.rows()),
-                                              m > 0 ? left_out : 0,
-                                              number(!call_.exclude().empty()),
-                                              number(!call_.within.radii.empty())};
+                                              m > 0 ? left_out : 0, number(!call_.exclude().empty())};
   const std::vector<std::int64_t> all = gathered(ranks_, own);
   std::vector<std::int64_t> queries;
   std::size_t first_with_queries = all.size();
@@ -207,7 +204,6 @@ void ShardSearch::agree() {
       known_.eligible += all[at + 2];
       known_.left_out = std::max(known_.left_out, all[at + 3]);
       known_.has_exclude = known_.has_exclude || all[at + 4] != 0;
-      known_.has_radii = known_.has_radii || all[at + 5] != 0;
       if (all[at] == 0) continue;
       if (first_with_queries == all.size()) first_with_queries = at;
       if (all[at + 1] == all[first_with_queries + 1]) continue;

@@ -60,7 +60,6 @@ class ShardSearch {
     std::int64_t eligible = 0;               // rows that the filters admit
     std::int64_t left_out = 0;               // of these, the most that are surely no neighbors of some query
     bool has_exclude = false;                // on some rank
-    bool has_radii = false;                  // on some rank
     DType query_type = DType::float32;
   };
   /// How the search is divided.

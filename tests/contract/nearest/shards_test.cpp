@@ -518,28 +518,28 @@ TEST_F(NearestOfThreeRanks, SendAsManyBytesAsTheDocsSay) {
         (void)knn(call.ctx, own, call.shard(), call.first_row, {.k = 4});
         return 0;
       },
-      [&](std::size_t r, std::uint64_t) { return 176 + 8 * 3 + ring(r, 0); });
+      [&](std::size_t r, std::uint64_t) { return 168 + 8 * 3 + ring(r, 0); });
   check(
       "knn, filter",
       [&](Communicator& own, const Call& call) {
         (void)knn(call.ctx, own, call.shard(), call.first_row, {.k = 4, .filter = filter});
         return 0;
       },
-      [&](std::size_t r, std::uint64_t) { return 176 + 8 * 3 + ring(r, 1); });
+      [&](std::size_t r, std::uint64_t) { return 168 + 8 * 3 + ring(r, 1); });
   check(
       "radius",
       [](Communicator& own, const Call& call) {
         (void)radius(call.ctx, own, call.shard(), call.first_row, {.radius = 1});
         return 0;
       },
-      [&](std::size_t r, std::uint64_t) { return 168 + 8 * 3 + ring(r, 0); });
+      [&](std::size_t r, std::uint64_t) { return 160 + 8 * 3 + ring(r, 0); });
   check(
       "count",
       [](Communicator& own, const Call& call) {
         (void)count(call.ctx, own, call.shard(), call.first_row, {.radius = 1});
         return 0;
       },
-      [&](std::size_t r, std::uint64_t) { return 160 + 8 * 3 + ring(r, 0); });
+      [&](std::size_t r, std::uint64_t) { return 152 + 8 * 3 + ring(r, 0); });
   check(
       "knn, few queries",
       [](Communicator& own, const Call& call) {
@@ -547,7 +547,7 @@ TEST_F(NearestOfThreeRanks, SendAsManyBytesAsTheDocsSay) {
         return 0;
       },
       [&](std::size_t r, std::uint64_t) {
-        return 200 + 8 * 3 + queries_of(r) * values +
+        return 192 + 8 * 3 + queries_of(r) * values +
                (kQueries - queries_of(r)) * 16 * std::min<std::uint64_t>(9, rows_of(r));
       });
   check(
@@ -557,7 +557,7 @@ TEST_F(NearestOfThreeRanks, SendAsManyBytesAsTheDocsSay) {
         return 0;
       },
       [&](std::size_t r, std::uint64_t) {
-        return 184 + 8 * 3 + queries_of(r) * (values + 8) + (kQueries - queries_of(r)) * 8;
+        return 176 + 8 * 3 + queries_of(r) * (values + 8) + (kQueries - queries_of(r)) * 8;
       });
   check(
       "radius, few queries, exclude",
@@ -581,7 +581,7 @@ TEST_F(NearestOfThreeRanks, SendAsManyBytesAsTheDocsSay) {
         return sum;
       },
       [&](std::size_t r, std::uint64_t neighbors) {
-        return 184 + 16 * 3 + queries_of(r) * (values + 16) + (kQueries - queries_of(r)) * 8 + 16 * neighbors;
+        return 176 + 16 * 3 + queries_of(r) * (values + 16) + (kQueries - queries_of(r)) * 8 + 16 * neighbors;
       });
 }
 
