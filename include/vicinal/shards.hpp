@@ -21,6 +21,7 @@
 #include "vicinal/kmeans.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/lof.hpp"
+#include "vicinal/parts.hpp"
 #include "vicinal/table.hpp"
 
 namespace vicinal {
@@ -48,6 +49,14 @@ VICINAL_API NeighborGraph knn(const Context& ctx, Communicator& communicator, co
 VICINAL_API NeighborGraph knn(const Context& ctx, Communicator& communicator, const TableView& shard,
                               std::int64_t first_row, const TableView& queries, const KnnOptions& options);
 
+/// The same lists as a part, with keys instead of reported distances: of the rank's queries in a shard that is the
+/// whole table. `merge` of the parts of all ranks that have queries, which may be files, is the graph of all queries.
+/// Throws as `knn`, and `invalid_argument` for a `max_radius`.
+VICINAL_API NeighborPart knn_part(const Context& ctx, Communicator& communicator, const TableView& shard,
+                                  std::int64_t first_row, const KnnOptions& options);
+VICINAL_API NeighborPart knn_part(const Context& ctx, Communicator& communicator, const TableView& shard,
+                                  std::int64_t first_row, const TableView& queries, const KnnOptions& options);
+
 /// As `knn`, all rows within a radius. `radius` and `radii` are those of the rank's rows or queries. Memory: 32 bytes
 /// per neighbor found. Throws as `radius`.
 VICINAL_API NeighborGraph radius(const Context& ctx, Communicator& communicator, const TableView& shard,
@@ -61,7 +70,7 @@ VICINAL_API NeighborCounts count(const Context& ctx, Communicator& communicator,
                                  std::int64_t first_row, const TableView& queries, const RadiusOptions& options);
 
 /// The plans of these searches: the method of a rank's searches, its memory, what travels and why. All ranks call them.
-/// `queries` null: the rows of the table. Throw as the searches do before they begin.
+/// `queries` null: the rows of the table. Throw as the searches do before they begin, except `over_memory`.
 VICINAL_API Plan plan_knn(const Context& ctx, Communicator& communicator, const TableView& shard,
                           std::int64_t first_row, const TableView* queries, const KnnOptions& options);
 VICINAL_API Plan plan_radius(const Context& ctx, Communicator& communicator, const TableView& shard,

@@ -84,13 +84,17 @@ std::int64_t KLists::shortest() const {
   return sizes_.empty() ? 0 : *std::min_element(sizes_.begin(), sizes_.end());
 }
 
+void KLists::give(std::vector<std::int64_t>& ids, std::vector<double>& keys) {
+  ids = std::move(ids_);
+  keys = std::move(keys_);
+}
+
 void KLists::finish(const Context& ctx, Metric metric, double p, NeighborGraph& graph) {
   for_each_list(ctx, queries_, k_, [&](std::int64_t i, int /*worker*/) {
     double* const keys = keys_.data() + i * k_;
     std::transform(keys, keys + k_, keys, [&](double key) { return core::reported_distance(metric, key, p); });
   });
-  graph.ids = std::move(ids_);
-  graph.distances = std::move(keys_);
+  give(graph.ids, graph.distances);
 }
 
 std::uint64_t KLists::bytes(const Context& ctx, std::int64_t queries, std::int64_t k) {

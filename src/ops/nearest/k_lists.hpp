@@ -20,7 +20,9 @@ class KLists {
   void take(const Context& ctx, NeighborPart part);
   /// The length of the shortest list, at most k.
   [[nodiscard]] std::int64_t shortest() const;
-  /// Gives up the lists, which are all of length k, with reported distances: ids and distances of the graph.
+  /// Gives up the lists, which are all of length k, as ids and keys [queries, k].
+  void give(std::vector<std::int64_t>& ids, std::vector<double>& keys);
+  /// The same with reported distances.
   void finish(const Context& ctx, Metric metric, double p, NeighborGraph& graph);
 
   /// Bytes that the lists take, beside the part that is being taken.

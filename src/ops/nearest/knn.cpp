@@ -388,18 +388,28 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
     if (task.k > std::numeric_limits<std::int64_t>::max() / 16 / m) {
       throw Error(ErrorCode::over_memory, "knn: m * k results do not fit any memory");
     }
-    output = request.lists_held ? static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(task.k) * 16 : 0;
+    output = 0;
     if (request.max_radius < kInfinity) {
       task.max_key = core::largest_key_within(task.metric, request.max_radius, task.p);
       output += (static_cast<std::uint64_t>(m) + 1) * 8;
     }
   }
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  const auto list_bytes = [&] {  // by the method: a backend of several devices divides the work by it
+    using Lists = SearchRequest::Lists;
+    job.holds_lists = request.lists == Lists::held ||
+                      (request.lists == Lists::passed_on && backend.nearest().holds_lists(task, request.voting));
+    const bool counts = task.collect == Collect::k_list && job.holds_lists;
+    return counts ? static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(task.k) * 16 : 0;
+  };
   choose_method(ctx, request.method, largest_magnitude(index), task, job.plan);
   const bool rated = task.method == Method::fused || task.method == Method::direct;
   job.plan.expected_seconds = rated ? brute_seconds(ctx, task) : 0;
   const bool has_own_tree = has_tree(ctx, index);
-  if (trial && request.method == Method::automatic) consider_tree(ctx, output + request.bytes_beside, task, job.plan);
-  const kernels::Backend& backend = kernels::backend_of(ctx);
+  if (trial && request.method == Method::automatic) {
+    consider_tree(ctx, output + list_bytes() + request.bytes_beside, task, job.plan);
+  }
+  output += list_bytes();
   job.plan.screens = backend.nearest().screens(ctx, task);
   job.plan.device = ctx.device();
   job.plan.isa = backend.isa(ctx);

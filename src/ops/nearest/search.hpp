@@ -23,11 +23,14 @@ namespace vicinal::ops {
 struct SearchRequest {
   kernels::NearestTask task;          ///< its index, method and tree are left to the plan
   Method method = Method::automatic;  ///< that the options name
-  bool lists_held = true;             ///< k lists take host memory that the plan must count
-  std::uint64_t bytes_beside = 0;     ///< that the caller takes beside the search
-  double max_radius = kInfinity;      ///< of k lists: what is farther away is left out
-  bool takes_short_lists = false;     ///< of k lists: whether `max_radius` may be another
-  std::string_view operation = {};    ///< what does not fit into memory; empty: the search
+  /// Where k lists go: to vectors of the host; to the caller's memory, or votes are made of them (`voting`): then the
+  /// plan counts host memory for them if the backend holds them all the same; or they are counted by the caller.
+  enum class Lists : std::uint8_t { held, passed_on, counted_beside } lists = Lists::held;
+  const VoteOptions* voting = nullptr;
+  std::uint64_t bytes_beside = 0;   ///< that the caller takes beside the search
+  double max_radius = kInfinity;    ///< of k lists: what is farther away is left out
+  bool takes_short_lists = false;   ///< of k lists: whether `max_radius` may be another
+  std::string_view operation = {};  ///< what does not fit into memory; empty: the search
 
   /// Refuses what is outside its domain, for searches of this table or of an index of it. Looks at filter and exclude,
   /// O(n / 64 + m), the first time alone: a call checks its arguments once, before it prepares the table.
@@ -61,6 +64,7 @@ void cut_lists(const Context& ctx, double max_radius, NeighborGraph& graph);
 struct Job {
   kernels::NearestTask task;
   Plan plan;
+  bool holds_lists = true;  ///< k lists take host memory, which the plan counts
 };
 
 /// Checks and plans a search. `trial`: a tree is tried where it may be worth it, which reads values; without, the plan

@@ -105,10 +105,7 @@ ShardSearch::ShardSearch(const Context& ctx, Communicator& ranks, const TableVie
   agree();
   check_whole();
   choose();
-  together(ranks_, [&] {
-    make_plan();
-    core::require_memory(ctx_, plan_.memory, operation_of(call_.kind));
-  });
+  together(ranks_, [&] { make_plan(); });
 }
 
 std::int64_t ShardSearch::rows_of(int rank) const {
@@ -177,7 +174,7 @@ void ShardSearch::check_arguments() const {
   if (call_.kind == PartKind::knn) {
     check_max_radius(call_.nearest.max_radius, call_.nearest.metric);
     KnnOptions options = call_.nearest;
-    options.max_radius = kInfinity;
+    if (!call_.as_part) options.max_radius = kInfinity;
     // Lists of all rows would be made by another method than is asked for.
     options.k = std::min(options.k, std::max<std::int64_t>(1, shard.rows() - (call_.self() ? 1 : 0)));
     (void)plan_knn_part(ctx_, shard, queries, options, place);
@@ -189,18 +186,19 @@ void ShardSearch::check_arguments() const {
 void ShardSearch::agree() {
   const auto number = [](auto value) { return static_cast<std::int64_t>(value); };
   const bool is_knn = call_.kind == PartKind::knn;
-  require_agreement(ranks_, std::array<Agreed, 10>{{
-                                {"call: whether it is knn, radius or count", number(call_.kind)},
-                                {"queries: whether they are the rows of the table", number(call_.self())},
-                                {"table: its number of columns", shard_.cols()},
-                                {"table: its element type", number(shard_.dtype())},
-                                {"filter: whether there is one", number(!call_.filter().empty())},
-                                {"metric", number(call_.metric())},
-                                {"p", call_.metric() == Metric::minkowski ? std::bit_cast<std::int64_t>(call_.p()) : 0},
-                                {"k", is_knn ? call_.nearest.k : 0},
-                                {"max_radius", is_knn ? std::bit_cast<std::int64_t>(call_.nearest.max_radius) : 0},
-                                {"order", is_knn ? 0 : number(call_.within.order)},
-                            }});
+  require_agreement(
+      ranks_, std::array<Agreed, 10>{{
+                  {"function that is called", number(call_.kind) + (call_.as_part ? 3 : 0) + (call_.is_plan ? 6 : 0)},
+                  {"queries: whether they are the rows of the table", number(call_.self())},
+                  {"table: its number of columns", shard_.cols()},
+                  {"table: its element type", number(shard_.dtype())},
+                  {"filter: whether there is one", number(!call_.filter().empty())},
+                  {"metric", number(call_.metric())},
+                  {"p", call_.metric() == Metric::minkowski ? std::bit_cast<std::int64_t>(call_.p()) : 0},
+                  {"k", is_knn ? call_.nearest.k : 0},
+                  {"max_radius", is_knn ? std::bit_cast<std::int64_t>(call_.nearest.max_radius) : 0},
+                  {"order", is_knn ? 0 : number(call_.within.order)},
+              }});
   known_.row_begins = row_begins(ranks_, shard_.rows(), first_row_);
   const std::int64_t m = queries_.rows();
   std::int64_t left_out = 0;
@@ -208,13 +206,10 @@ void ShardSearch::agree() {
     check_exclude(ctx_, call_.exclude(), known_.row_begins.back());
     left_out = call_.filter().empty() ? most_left_out(ctx_, call_, first_row_) : number(call_.self());
   });
-  constexpr std::size_t kOwn = 6;
-  const std::array<std::int64_t, kOwn> own = {m,
-                                              m > 0 ? number(queries_.dtype()) : -1,
+  constexpr std::size_t kOwn = 5;
+  const std::array<std::int64_t, kOwn> own = {m, m > 0 ? number(queries_.dtype()) : -1,
                                               kernels::eligible_rows(call_.filter(), shard_.rows()),
-                                              m > 0 ? left_out : 0,
-                                              number(!call_.exclude().empty()),
-                                              number(!call_.within.radii.empty())};
+                                              m > 0 ? left_out : 0, number(!call_.exclude().empty())};
   const std::vector<std::int64_t> all = gathered(ranks_, own);
   std::vector<std::int64_t> queries;
   std::size_t first_with_queries = all.size();
@@ -224,7 +219,6 @@ void ShardSearch::agree() {
       known_.eligible += all[at + 2];
       known_.left_out = std::max(known_.left_out, all[at + 3]);
       known_.has_exclude = known_.has_exclude || all[at + 4] != 0;
-      known_.has_radii = known_.has_radii || all[at + 5] != 0;
       if (all[at] == 0) continue;
       if (first_with_queries == all.size()) first_with_queries = at;
       if (all[at + 1] == all[first_with_queries + 1]) continue;
@@ -473,6 +467,7 @@ void ShardSearch::run_ring() {
   std::vector<std::uint64_t> here;   // the shard that was searched last
   std::vector<std::uint64_t> there;  // the next one
   together(ranks_, [&] {
+    core::require_memory(ctx_, plan_.memory, operation_of(call_.kind));
     if (ranks > 1) {
       std::size_t words = 0;
       for (int rank = 0; rank < ranks; ++rank) words = std::max(words, shard_words(rank));
@@ -596,6 +591,7 @@ void ShardSearch::run_queries() {
   std::vector<double> own_radii(call_.within.radii.begin(), call_.within.radii.end());
   std::vector<double> radii;
   together(ranks_, [&] {
+    core::require_memory(ctx_, plan_.memory, operation_of(call_.kind));
     core::resize_in_steps(ctx_, rows, all_m * row_bytes);
     if (known_.has_exclude) exclude.resize(static_cast<std::size_t>(all_m));
     if (call_.kind != PartKind::knn) radii.resize(static_cast<std::size_t>(all_m));
@@ -694,20 +690,25 @@ void ShardSearch::run() {
   for (const NeighborPart& part : parts_) part_bytes_ += bytes_of_lists(part);
 }
 
+/// Refuses k where some query has fewer rows to choose from, which only the search finds out.
+void ShardSearch::require_long_lists() {
+  if (call_.kind != PartKind::knn) return;
+  const std::int64_t k = call_.nearest.k;
+  std::array<std::int64_t, 1> shortest = {lists_ ? -lists_->shortest() : -k};
+  ranks_.all_reduce_max(shortest);
+  alike([&] {
+    if (-shortest[0] >= k) return;
+    refuse_large_k(k, -shortest[0], known_.row_begins.back(),
+                   {call_.self(), !call_.filter().empty(), known_.has_exclude});
+  });
+}
+
 NeighborGraph ShardSearch::find() {
   run();
   const std::int64_t m = queries_.rows();
   const std::int64_t n = known_.row_begins.back();
   NeighborGraph graph;
-  if (call_.kind == PartKind::knn) {
-    const std::int64_t k = call_.nearest.k;
-    std::array<std::int64_t, 1> shortest = {m > 0 ? -lists_->shortest() : -k};
-    ranks_.all_reduce_max(shortest);
-    alike([&] {
-      if (-shortest[0] >= k) return;
-      refuse_large_k(k, -shortest[0], n, {call_.self(), !call_.filter().empty(), known_.has_exclude});
-    });
-  }
+  require_long_lists();
   together(ranks_, [&] {
     if (call_.kind == PartKind::radius && m > 0) {
       graph = merge(core::beside(ctx_, beside_ + part_bytes_), parts_);
@@ -728,6 +729,25 @@ NeighborGraph ShardSearch::find() {
   graph.plan = plan_;
   graph.stats = stats_;
   return graph;
+}
+
+NeighborPart ShardSearch::part() {
+  run();
+  require_long_lists();
+  NeighborPart part;
+  part.info.place = place_of(rank_);
+  part.info.place.first_id = 0;
+  part.info.place.total_queries = known_.query_begins.back();
+  part.info.rows = known_.row_begins.back();
+  part.info.queries = queries_.rows();
+  part.info.cols = shard_.cols();
+  part.info.metric = call_.metric();
+  part.info.p = call_.p();
+  part.info.k = call_.nearest.k;
+  if (lists_) lists_->give(part.ids, part.keys);
+  part.plan = plan_;
+  part.stats = stats_;
+  return part;
 }
 
 NeighborCounts ShardSearch::count() {

@@ -24,6 +24,8 @@ namespace vicinal::ops {
 /// A search, as the caller of a rank asks for it. Borrows what the options borrow.
 struct ShardCall {
   PartKind kind = PartKind::knn;
+  bool as_part = false;              ///< lists keep their keys
+  bool is_plan = false;              ///< nothing is searched
   std::optional<TableView> queries;  ///< none: the rows of the shard
   KnnOptions nearest;                ///< of knn
   RadiusOptions within;              ///< of radius and count
@@ -40,7 +42,7 @@ struct ShardCall {
 /// One rank's end of a search. Every function is called by all ranks.
 class ShardSearch {
  public:
-  /// Checks the arguments, agrees with the other ranks, and plans; throws where the plan does not fit.
+  /// Checks the arguments, agrees with the other ranks, and plans.
   ShardSearch(const Context& ctx, Communicator& ranks, const TableView& shard, std::int64_t first_row,
               const ShardCall& call);
   ShardSearch(const ShardSearch&) = delete;
@@ -50,6 +52,7 @@ class ShardSearch {
   [[nodiscard]] const Plan& plan() const { return plan_; }
   NeighborGraph find();    ///< of knn and radius
   NeighborCounts count();  ///< of count
+  NeighborPart part();     ///< of knn: in a shard that is the whole table
 
  private:
   /// What ranks know about each other's queries and rows.
@@ -59,7 +62,6 @@ class ShardSearch {
     std::int64_t eligible = 0;               // rows that the filters admit
     std::int64_t left_out = 0;               // of these, those that some query leaves out for certain; at most 2
     bool has_exclude = false;                // on some rank
-    bool has_radii = false;                  // on some rank
     DType query_type = DType::float32;
   };
   /// How the search is divided.
@@ -93,6 +95,7 @@ class ShardSearch {
   [[nodiscard]] Plan plan_of_searches() const;
 
   void run();
+  void require_long_lists();
   void run_ring();
   void run_queries();
   NeighborPart search(const TableView& shard, Bitmap filter, const TableView& queries,

@@ -25,6 +25,12 @@ ops::ShardCall call_of(std::optional<TableView> queries, const KnnOptions& optio
   return call;
 }
 
+ops::ShardCall part_call_of(std::optional<TableView> queries, const KnnOptions& options) {
+  ops::ShardCall call = call_of(std::move(queries), options);
+  call.as_part = true;
+  return call;
+}
+
 ops::ShardCall call_of(PartKind kind, std::optional<TableView> queries, const RadiusOptions& options) {
   ops::ShardCall call;
   call.kind = kind;
@@ -33,11 +39,17 @@ ops::ShardCall call_of(PartKind kind, std::optional<TableView> queries, const Ra
   return call;
 }
 
+ops::ShardCall plan_of(ops::ShardCall call) {
+  call.is_plan = true;
+  return call;
+}
+
 std::optional<TableView> optional_of(const TableView* queries) {
   return queries != nullptr ? std::optional<TableView>(*queries) : std::nullopt;
 }
 
 const auto kFind = [](ops::ShardSearch& search) { return search.find(); };
+const auto kPart = [](ops::ShardSearch& search) { return search.part(); };
 const auto kCount = [](ops::ShardSearch& search) { return search.count(); };
 const auto kPlan = [](ops::ShardSearch& search) { return search.plan(); };
 
@@ -55,6 +67,22 @@ NeighborGraph knn(const Context& ctx, Communicator& communicator, const TableVie
                   const TableView& queries, const KnnOptions& options) try {
   const core::Entry entry;
   return with_search(ctx, communicator, shard, first_row, call_of(queries, options), kFind);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+NeighborPart knn_part(const Context& ctx, Communicator& communicator, const TableView& shard, std::int64_t first_row,
+                      const KnnOptions& options) try {
+  const core::Entry entry;
+  return with_search(ctx, communicator, shard, first_row, part_call_of(std::nullopt, options), kPart);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+NeighborPart knn_part(const Context& ctx, Communicator& communicator, const TableView& shard, std::int64_t first_row,
+                      const TableView& queries, const KnnOptions& options) try {
+  const core::Entry entry;
+  return with_search(ctx, communicator, shard, first_row, part_call_of(queries, options), kPart);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -94,7 +122,7 @@ NeighborCounts count(const Context& ctx, Communicator& communicator, const Table
 Plan plan_knn(const Context& ctx, Communicator& communicator, const TableView& shard, std::int64_t first_row,
               const TableView* queries, const KnnOptions& options) try {
   const core::Entry entry;
-  return with_search(ctx, communicator, shard, first_row, call_of(optional_of(queries), options), kPlan);
+  return with_search(ctx, communicator, shard, first_row, plan_of(call_of(optional_of(queries), options)), kPlan);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -102,8 +130,8 @@ Plan plan_knn(const Context& ctx, Communicator& communicator, const TableView& s
 Plan plan_radius(const Context& ctx, Communicator& communicator, const TableView& shard, std::int64_t first_row,
                  const TableView* queries, const RadiusOptions& options) try {
   const core::Entry entry;
-  return with_search(ctx, communicator, shard, first_row, call_of(PartKind::radius, optional_of(queries), options),
-                     kPlan);
+  return with_search(ctx, communicator, shard, first_row,
+                     plan_of(call_of(PartKind::radius, optional_of(queries), options)), kPlan);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

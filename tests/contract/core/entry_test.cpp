@@ -439,6 +439,8 @@ const std::vector<Call> kCases = {
   {"count", [](Bits& b, const Context& c, const Inputs& in) { Communicator self; b.add(count(c, self, in.table, 0, in.queries, kNear).counts); }},
   {"plan_knn", [](Bits& b, const Context& c, const Inputs& in) { Communicator self; b.add(plan_knn(c, self, in.table, 0, nullptr, {.k = 5})); }},
   {"plan_radius", [](Bits& b, const Context& c, const Inputs& in) { Communicator self; b.add(plan_radius(c, self, in.table, 0, &in.queries, kNear)); }},
+  {"knn_part", [](Bits& b, const Context& c, const Inputs& in) { Communicator self; b.add(knn_part(c, self, in.tiny, 0, {.k = 5}).keys); }},
+  {"knn_part", [](Bits& b, const Context& c, const Inputs& in) { Communicator self; b.add(knn_part(c, self, in.tiny, 0, in.tiny, {.k = 5, .metric = Metric::cosine}).keys); }},
   {"Communicator::Communicator", [](Bits& b, const Context&, const Inputs&) { b.add(Communicator().size()); }},
   {"Communicator::threads", [](Bits& b, const Context&, const Inputs&) { b.add(Communicator::threads(3)[2].rank()); }},
   {"Communicator::mpi", [](Bits& b, const Context&, const Inputs&) { try { b.add(Communicator::mpi({.piece_bytes = 7}).rank()); } catch (const Error& error) { b.add(std::string(error.what())); } }},

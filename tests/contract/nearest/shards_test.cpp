@@ -234,6 +234,41 @@ TEST(NearestShards, AreMergedByKeys) {
   }
 }
 
+// Parts of all ranks that have queries, in any order.
+TEST(NearestShards, PartsMergeToTheWhole) {
+  constexpr std::int64_t n = 90;
+  constexpr std::int64_t m = 13;
+  const Rows rows = make_rows(Family::integer_ties, {n, 3, m}, 5);
+  const Context ctx = Context::cpu({.threads = 1});
+  const TableView table(rows.table.data(), n, 3);
+  const TableView queries(rows.queries.data(), m, 3);
+  const std::vector<std::int64_t> cuts = {0, 3, 50, n};
+  const std::vector<std::int64_t> query_cuts = {0, 6, 6, m};
+  for (const bool self : {true, false}) {
+    std::vector<NeighborPart> parts(3);
+    const KnnOptions options{.k = 7};
+    expect_no_error(run_ranks(3,
+                              [&](Communicator& own) {
+                                const auto rank = static_cast<std::size_t>(own.rank());
+                                const TableView shard = table.slice(cuts[rank], cuts[rank + 1]);
+                                const TableView asked = queries.slice(query_cuts[rank], query_cuts[rank + 1]);
+                                parts[2 - rank] = self ? knn_part(ctx, own, shard, cuts[rank], options)
+                                                       : knn_part(ctx, own, shard, cuts[rank], asked, options);
+                              }),
+                    "parts");
+    if (!self) parts.erase(parts.begin() + 1);
+    expect_same(merge(ctx, parts), self ? knn(ctx, table, options) : knn(ctx, table, queries, options), "merged");
+    parts.pop_back();
+    EXPECT_THROW(merge(ctx, parts), Error);
+  }
+  expect_same_error(run_ranks(2,
+                              [&](Communicator& own) {
+                                const TableView shard = table.slice(45 * own.rank(), 45 * own.rank() + 45);
+                                (void)knn_part(ctx, own, shard, 45 * own.rank(), {.k = 3, .max_radius = 1});
+                              }),
+                    ErrorCode::invalid_argument, "rank 0: max_radius: leaves lists shorter than k, which only knn");
+}
+
 // The lists of the ranks serve votes and means as they are.
 TEST(NearestShards, VotesOfTheirLists) {
   constexpr std::int64_t n = 80;
@@ -430,7 +465,15 @@ TEST_F(NearestOfThreeRanks, FailTogether) {
                                     ? (void)count(call.ctx, own, call.shard(), call.first_row, {.radius = 1})
                                     : (void)radius(call.ctx, own, call.shard(), call.first_row, {.radius = 1});
                               }),
-                    bad, "call: whether it is knn, radius or count: is not the same on ranks 0 and 2");
+                    bad, "function that is called: is not the same on ranks 0 and 2");
+  expect_same_error(run_ranks(3,
+                              [&](Communicator& own) {
+                                const Call call = call_of(own.rank());
+                                own.rank() == 1
+                                    ? (void)plan_knn(call.ctx, own, call.shard(), call.first_row, nullptr, {.k = 3})
+                                    : (void)knn(call.ctx, own, call.shard(), call.first_row, {.k = 3});
+                              }),
+                    bad, "function that is called: is not the same on ranks 0 and 1");
   // More neighbors than any shard has rows: the method is looked at before anything is sent.
   expect_same_error(
       of_all(true,
@@ -545,28 +588,28 @@ TEST_F(NearestOfThreeRanks, SendAsManyBytesAsTheDocsSay) {
         (void)knn(call.ctx, own, call.shard(), call.first_row, {.k = 4});
         return 0;
       },
-      [&](std::size_t r, std::uint64_t) { return 184 + 8 * 3 + ring(r, 0); });
+      [&](std::size_t r, std::uint64_t) { return 176 + 8 * 3 + ring(r, 0); });
   check(
       "knn, filter",
       [&](Communicator& own, const Call& call) {
         (void)knn(call.ctx, own, call.shard(), call.first_row, {.k = 4, .filter = filter});
         return 0;
       },
-      [&](std::size_t r, std::uint64_t) { return 184 + 8 * 3 + ring(r, 1); });
+      [&](std::size_t r, std::uint64_t) { return 176 + 8 * 3 + ring(r, 1); });
   check(
       "radius",
       [](Communicator& own, const Call& call) {
         (void)radius(call.ctx, own, call.shard(), call.first_row, {.radius = 1});
         return 0;
       },
-      [&](std::size_t r, std::uint64_t) { return 176 + 8 * 3 + ring(r, 0); });
+      [&](std::size_t r, std::uint64_t) { return 168 + 8 * 3 + ring(r, 0); });
   check(
       "count",
       [](Communicator& own, const Call& call) {
         (void)count(call.ctx, own, call.shard(), call.first_row, {.radius = 1});
         return 0;
       },
-      [&](std::size_t r, std::uint64_t) { return 168 + 8 * 3 + ring(r, 0); });
+      [&](std::size_t r, std::uint64_t) { return 160 + 8 * 3 + ring(r, 0); });
   check(
       "knn, few queries",
       [](Communicator& own, const Call& call) {
@@ -574,7 +617,7 @@ TEST_F(NearestOfThreeRanks, SendAsManyBytesAsTheDocsSay) {
         return 0;
       },
       [&](std::size_t r, std::uint64_t) {
-        return 208 + 8 * 3 + queries_of(r) * values +
+        return 200 + 8 * 3 + queries_of(r) * values +
                (kQueries - queries_of(r)) * 16 * std::min<std::uint64_t>(9, rows_of(r));
       });
   check(
@@ -584,7 +627,7 @@ TEST_F(NearestOfThreeRanks, SendAsManyBytesAsTheDocsSay) {
         return 0;
       },
       [&](std::size_t r, std::uint64_t) {
-        return 192 + 8 * 3 + queries_of(r) * (values + 8) + (kQueries - queries_of(r)) * 8;
+        return 184 + 8 * 3 + queries_of(r) * (values + 8) + (kQueries - queries_of(r)) * 8;
       });
   check(
       "radius, few queries, exclude",
@@ -608,7 +651,7 @@ TEST_F(NearestOfThreeRanks, SendAsManyBytesAsTheDocsSay) {
         return sum;
       },
       [&](std::size_t r, std::uint64_t neighbors) {
-        return 192 + 16 * 3 + queries_of(r) * (values + 16) + (kQueries - queries_of(r)) * 8 + 16 * neighbors;
+        return 184 + 16 * 3 + queries_of(r) * (values + 16) + (kQueries - queries_of(r)) * 8 + 16 * neighbors;
       });
 }
 
