@@ -45,13 +45,9 @@ void check_place(const PartOptions& place, std::int64_t n, std::int64_t m) {
 
 }  // namespace
 
-void ops::check_exclude(const Context& ctx, std::span<const std::int64_t> ids, std::int64_t table_rows) {
-  core::Poll poll(ctx);
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    poll.step();
-    if (ids[i] >= -1 && (table_rows == 0 || ids[i] < table_rows)) continue;
-    refuse(fmt::format("exclude: entry {} is {}, not -1 or a row of the table", i, ids[i]));
-  }
+void ops::check_excluded(std::size_t entry, std::int64_t id, std::int64_t table_rows) {
+  if (id >= -1 && (table_rows == 0 || id < table_rows)) return;
+  refuse(fmt::format("exclude: entry {} is {}, not -1 or a row of the table", entry, id));
 }
 
 namespace {
@@ -62,11 +58,11 @@ std::vector<std::int64_t> exclude_here(const Context& ctx, std::span<const std::
   std::vector<std::int64_t> here;
   if (ids.empty()) return here;
   if (std::ssize(ids) != m) refuse(fmt::format("exclude: {} ids for {} queries", ids.size(), m));
-  ops::check_exclude(ctx, ids, place.total_rows);
   here.reserve(ids.size());
   core::Poll poll(ctx);
   for (const std::int64_t id : ids) {
     poll.step();
+    ops::check_excluded(here.size(), id, place.total_rows);
     const bool is_here = id >= place.first_id && id - place.first_id < n;
     here.push_back(is_here ? id - place.first_id : -1);
   }

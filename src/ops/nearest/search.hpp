@@ -54,8 +54,8 @@ struct LeftOut {
 };
 /// The sentence of clause 5, of a table of n rows.
 [[noreturn]] void refuse_large_k(std::int64_t k, std::int64_t largest, std::int64_t n, const LeftOut& left_out);
-/// Refuses ids to exclude that are not -1 or below `table_rows`, unless that is 0.
-void check_exclude(const Context& ctx, std::span<const std::int64_t> ids, std::int64_t table_rows);
+/// Refuses an id to exclude that is not -1 or below `table_rows`, unless that is 0.
+void check_excluded(std::size_t entry, std::int64_t id, std::int64_t table_rows);
 /// Throws `invalid_argument` for a KnnOptions::max_radius that is outside its domain.
 void check_max_radius(double radius, Metric metric);
 /// Leaves out of k lists what is farther away than `max_radius`: they become compressed rows.

@@ -52,12 +52,15 @@ std::string_view operation_of(PartKind kind) {
 }
 
 /// The most rows without a filter that a query of this rank leaves out: itself, and the one that is excluded for it.
-std::int64_t most_left_out(const Context& ctx, const ShardCall& call, std::int64_t first_query) {
+/// Refuses ids that are no rows of the table.
+std::int64_t most_left_out(const Context& ctx, const ShardCall& call, std::int64_t first_query,
+                           std::int64_t table_rows) {
   std::int64_t most = 0;
   core::Poll poll(ctx);
   const std::span<const std::int64_t> exclude = call.exclude();
   for (std::size_t i = 0; i < exclude.size(); ++i) {
     poll.step();
+    check_excluded(i, exclude[i], table_rows);
     const bool is_own = call.self() && exclude[i] == first_query + static_cast<std::int64_t>(i);
     if (exclude[i] >= 0 && !is_own) most = 1;
   }
@@ -203,8 +206,8 @@ void ShardSearch::agree() {
   const std::int64_t m = queries_.rows();
   std::int64_t left_out = 0;
   together(ranks_, [&] {
-    check_exclude(ctx_, call_.exclude(), known_.row_begins.back());
-    left_out = call_.filter().empty() ? most_left_out(ctx_, call_, first_row_) : number(call_.self());
+    left_out = most_left_out(ctx_, call_, first_row_, known_.row_begins.back());
+    if (!call_.filter().empty()) left_out = number(call_.self());
   });
   constexpr std::size_t kOwn = 5;
   const std::array<std::int64_t, kOwn> own = {m, m > 0 ? number(queries_.dtype()) : -1,

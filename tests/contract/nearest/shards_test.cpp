@@ -719,18 +719,20 @@ TEST_F(NearestOfThreeRanks, TakeTheMemoryThatIsPlanned) {
     const auto call_by = [&](Communicator& own, std::uint64_t less) {
       const Call call = call_of(own.rank());
       const Context ctx = call.ctx.with_memory_limit(bytes[static_cast<std::size_t>(own.rank())] - less);
-      self ? (void)knn(ctx, own, call.shard(), call.first_row, {.k = 9})
-           : (void)knn(ctx, own, call.shard(), call.first_row, call.asked(), {.k = 9});
+      const NeighborGraph graph = self ? knn(ctx, own, call.shard(), call.first_row, {.k = 9})
+                                       : knn(ctx, own, call.shard(), call.first_row, call.asked(), {.k = 9});
+      EXPECT_EQ(graph.plan.reason.find("all queries are sent") != std::string::npos, !self);
     };
-    expect_no_error(
-        run_ranks(3,
-                  [&](Communicator& own) {
-                    const Call call = call_of(own.rank());
-                    const TableView asked = call.asked();
-                    bytes[static_cast<std::size_t>(own.rank())] =
-                        plan_knn(call.ctx, own, call.shard(), call.first_row, self ? nullptr : &asked, {.k = 9}).memory;
-                  }),
-        "plan");
+    expect_no_error(run_ranks(3,
+                              [&](Communicator& own) {
+                                const Call call = call_of(own.rank());
+                                const TableView asked = call.asked();
+                                const Plan plan = plan_knn(call.ctx, own, call.shard(), call.first_row,
+                                                           self ? nullptr : &asked, {.k = 9});
+                                bytes[static_cast<std::size_t>(own.rank())] = plan.memory;
+                                EXPECT_EQ(plan.reason.find("all queries are sent") != std::string::npos, !self);
+                              }),
+                    "plan");
     expect_no_error(run_ranks(3, [&](Communicator& own) { call_by(own, 0); }), "planned");
     if (!self) continue;  // else the shards travel instead
     for (int failing = 0; failing < 3; ++failing) {

@@ -53,6 +53,21 @@ TEST(Polls, ExcludedRowsOfARank) {
   EXPECT_EQ(polls(none), polls({}) + 3 + 1);
 }
 
+// A k that is too large is refused with the number of rows that a query may choose from.
+TEST(Polls, ExcludedRowsThatAFilterAdmits) {
+  const PolledShard shard(kBetweenLooks);
+  const std::vector<std::int64_t> none(static_cast<std::size_t>(kBetweenLooks), -1);
+  std::vector<std::uint64_t> filter = {1};
+  const auto polls = [&](std::span<const std::int64_t> exclude) {
+    const KnnOptions options = {.k = 2, .method = Method::direct, .filter = filter, .exclude = exclude};
+    Communicator self;
+    return polls_of(
+        [&] { EXPECT_THROW((void)knn(shard.ctx, self, shard.table(), 0, shard.queries(), options), Error); });
+  };
+  // Two of the excluded rows before, and one for the filter.
+  EXPECT_EQ(polls(none), polls({}) + 2 + 1 + 1);
+}
+
 // With k above the number of rows all of them are found, as within an infinite radius, and listed.
 TEST(Polls, AShardThatIsListedWhole) {
   const PolledShard shard(kBetweenLooks / 2);
