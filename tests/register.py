@@ -208,7 +208,8 @@ class Registry:
     def add_mpi(self):
         for file in sorted(HERE.glob("mpi/test_*.py")):
             self.add_pytest(f"mpi.{file.stem}", "mpi", "core", file,
-                            {"VICINAL_MPI_RANKS": self.built["vicinal_mpi_ranks"]})
+                            {"VICINAL_MPI_RANKS": self.built["vicinal_mpi_ranks"],
+                             "VICINAL_COMMAND": self.built.get("vicinal_cli", "")})
 
     def add_python(self):
         environment = {"PYTHONPATH": self.python_package, "VICINAL_COMMAND": self.built["vicinal_cli"]}

@@ -44,8 +44,10 @@ void naming_files(const std::string& table_file, const std::string& queries_file
   } catch (const Error& error) {
     const std::string what = error.what();
     if (error.code() != ErrorCode::bad_data) throw;
+    const std::size_t begin = what.starts_with("rank ") ? what.find(": ") + 2 : 0;  // a rank is named before its error
     for (const auto& [argument, file] : {std::pair("table: ", table_file), std::pair("queries: ", queries_file)}) {
-      if (what.starts_with(argument)) throw Error(error.code(), file + what.substr(std::string(argument).size() - 2));
+      if (!what.substr(begin).starts_with(argument)) continue;
+      throw Error(error.code(), what.substr(0, begin) + file + what.substr(begin + std::string(argument).size() - 2));
     }
     throw;
   }

@@ -124,6 +124,21 @@ bool notes_are_silent() {
   return notes().silent;
 }
 
+namespace {
+bool& silent_errors() {
+  static bool silent = false;
+  return silent;
+}
+}  // namespace
+
+void silence_errors() {
+  silent_errors() = true;
+}
+
+bool errors_are_silent() {
+  return silent_errors();
+}
+
 void print_notes() {
   if (notes().silent) return;
   for (const std::string& note : notes().texts) write_stderr(fmt::format("note: {}\n", printable_lines(note)));

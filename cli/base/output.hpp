@@ -33,6 +33,9 @@ void tell(const Runtime& runtime, const CommonOptions& options, std::string_view
 void add_note(const std::string& note);
 void silence_notes();
 bool notes_are_silent();
+/// Of a rank that is not to speak: the error that ends it is printed by rank 0.
+void silence_errors();
+bool errors_are_silent();
 void print_notes();
 
 Json to_json(const Plan& plan);

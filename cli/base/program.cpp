@@ -40,6 +40,7 @@ std::string_view code_name(ErrorCode code) {
 }
 
 int fail(const char* name, ErrorCode code, const std::string& what, bool json) {
+  if (errors_are_silent()) return exit_code(code);
   const std::string sentence = one_line(what);
   write_stderr(fmt::format("{}: error: {}\n", name, io::printable(sentence)));
   if (json) {

@@ -13,7 +13,9 @@
 #include "base/output.hpp"
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
+#include "nearest/manifest.hpp"
 #include "nearest/neighbors_output.hpp"
+#include "nearest/parts_of_ranks.hpp"
 #include "nearest/shard.hpp"
 
 namespace vicinal::cli {
@@ -58,6 +60,15 @@ void KnnCommand::run_part(const Runtime& runtime, std::chrono::steady_clock::tim
 
 void KnnCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
+  if (is_folder_of_parts(output)) {
+    if (!row_range.empty()) {
+      throw Error(ErrorCode::invalid_argument, "--rows: needs a file for the part, -o FILE.part");
+    }
+    if (max_radius < std::numeric_limits<double>::infinity()) {
+      throw Error(ErrorCode::invalid_argument, "--max-radius: parts have lists of k; leave it out with -o DIR/");
+    }
+    return write_parts_of_ranks(*this, knn_options(search, k, {}), start);
+  }
   const Runtime runtime = make_runtime(common);
   if (!row_range.empty()) return run_part(runtime, start);
   check_output("-o", output, {".npz", ".csv"});
@@ -112,12 +123,13 @@ Command add_knn(const Parser& root) {
       .type_name("R")
       .group("Search");
   app.add_option("-o,--output", command->output,
-                 "Output file: .npz (ids, distances; with --max-radius also offsets) or .csv")
+                 "Output file: .npz (ids, distances; with --max-radius also offsets) or .csv; or DIR/ for parts, which "
+                 "the processes of mpirun find together, and `vicinal merge` reads")
       .type_name("FILE");
   command->add_to(app);
   app.add_examples({"vicinal knn train.npy -k 10 -o graph.npz", "vicinal knn train.npy test.npy -k 5 --metric cosine",
                     "vicinal knn train.csv --drop class -k 3 -o graph.csv",
-                    "vicinal knn train.npy -k 10 --include-self --layout scipy -o matrix.npz"});
+                    "mpirun -n 4 vicinal knn train.npy -k 10 -o parts/"});
   return command_naming_files(app, command);
 }
 

@@ -13,7 +13,8 @@
 #include "base/output_files.hpp"
 #include "commands.hpp"
 #include "io/graph_writer.hpp"
-#include "nearest/shard.hpp"
+#include "nearest/manifest.hpp"
+#include "nearest/neighbors_output.hpp"
 #include "vicinal/parts.hpp"
 
 namespace vicinal::cli {
@@ -68,8 +69,7 @@ void MergeCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
   const Runtime runtime = make_runtime(common, Computes::on_host);
   const Context& ctx = runtime.ctx;
-  std::vector<PartSource> parts;
-  for (const std::string& file : files) parts.push_back(open_part(ctx, file));
+  const std::vector<PartSource> parts = open_parts(ctx, files);
   const PartKind kind = parts.front().info.kind;
   const Plan plan = plan_merge(ctx, parts);
   if (common.explain) return print_plan(common, plan);
@@ -107,8 +107,11 @@ void MergeCommand::run() const {
 
 Command add_merge(const Parser& root) {
   auto command = std::make_shared<MergeCommand>();
-  const Parser app = root.add_subcommand("merge", "Merge the parts that knn and radius write with --rows");
-  app.add_option("PART", command->files, "Files of all parts of one search, in any order").type_name("FILE").required();
+  const Parser app = root.add_subcommand("merge", "Merge the parts that knn and radius write with --rows or -o DIR/");
+  app.add_option("PART", command->files,
+                 "Files of all parts of one search, in any order; or the folder with these parts and their manifest")
+      .type_name("FILE")
+      .required();
   app.add_option("-o,--output", command->output, "Output file: .npz (ids, distances) or .csv; of counts .npy or .csv")
       .type_name("FILE");
   add_common_options(app, command->common);

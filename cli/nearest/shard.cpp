@@ -47,11 +47,7 @@ Shard::Shard(const NeighborsCommand& command) : command_(command) {
   end_ = end_of_range(std::string_view(text).substr(colon + 1), -1, text);
   if (end_ >= 0 && end_ <= begin_) refuse_rows(fmt::format("'{}' has no rows", text));
   if (!command.output.ends_with(".part")) refuse_rows("needs a file for the part, -o FILE.part");
-  const std::string changed = command.graph_output.given();
-  if (!changed.empty()) refuse_rows(changed + " changes merged lists only; give it to a command that reads them");
-  if (!command.report.empty()) refuse_rows("--report shows merged lists only");
-  if (!command.id.empty()) refuse_rows("a part has row numbers, so --id cannot be combined with it");
-  command.missing.refuse_drop("--rows numbers the rows of TABLE");
+  refuse_for_parts(command, "--rows");
 }
 
 std::int64_t Shard::end_in(std::int64_t rows) const {
@@ -68,20 +64,8 @@ ShardSearch Shard::search_of(const TableView& table, const TableView& queries,
   const TableView& asked = self ? table : queries;
   return {table.slice(begin_, end_in(table.rows())),
           asked,
-          filter_of(filter, table.rows()),
+          filter_of_rows(filter, begin_, end_in(table.rows())),
           {begin_, 0, self, table.rows(), asked.rows()}};
-}
-
-std::vector<std::uint64_t> Shard::filter_of(const std::vector<std::uint64_t>& words, std::int64_t rows) const {
-  if (words.empty()) return {};
-  const std::int64_t count = end_in(rows) - begin_;
-  std::vector<std::uint64_t> here(static_cast<std::size_t>((count + 63) / 64), 0);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t row = begin_ + i;
-    const std::uint64_t bit = words[static_cast<std::size_t>(row / 64)] >> (row % 64) & 1;
-    here[static_cast<std::size_t>(i / 64)] |= bit << (i % 64);
-  }
-  return here;
 }
 
 void Shard::run(const Runtime& runtime, std::chrono::steady_clock::time_point start, std::string_view job,
@@ -127,6 +111,28 @@ void Shard::tell(const Runtime& runtime, const WrittenPart& found, std::chrono::
                         format_count(part.info.queries),
                         range_text(part.info.place.first_id, part.info.rows, part.info.place.total_rows),
                         name_of(part.info.metric), format_duration(seconds), ran_as(part.plan)));
+}
+
+void refuse_for_parts(const NeighborsCommand& command, const std::string& option) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", option, why));
+  };
+  const std::string changed = command.graph_output.given();
+  if (!changed.empty()) refuse(changed + " changes merged lists only; give it to a command that reads them");
+  if (!command.report.empty()) refuse("--report shows merged lists only");
+  if (!command.id.empty()) refuse("a part has row numbers, so --id cannot be combined with it");
+  command.missing.refuse_drop(option + " numbers the rows of TABLE");
+}
+
+std::vector<std::uint64_t> filter_of_rows(const std::vector<std::uint64_t>& words, std::int64_t begin,
+                                          std::int64_t end) {
+  if (words.empty()) return {};
+  std::vector<std::uint64_t> here(static_cast<std::size_t>((end - begin + 63) / 64), 0);
+  for (std::int64_t row = begin; row < end; ++row) {
+    const std::uint64_t bit = words[static_cast<std::size_t>(row / 64)] >> (row % 64) & 1;
+    here[static_cast<std::size_t>((row - begin) / 64)] |= bit << ((row - begin) % 64);
+  }
+  return here;
 }
 
 Json part_json(const PartInfo& part) {

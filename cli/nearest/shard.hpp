@@ -44,13 +44,18 @@ class Shard {
   [[nodiscard]] std::int64_t end_in(std::int64_t rows) const;
   [[nodiscard]] ShardSearch search_of(const TableView& table, const TableView& queries,
                                       const std::vector<std::uint64_t>& filter) const;
-  [[nodiscard]] std::vector<std::uint64_t> filter_of(const std::vector<std::uint64_t>& words, std::int64_t rows) const;
   void tell(const Runtime& runtime, const WrittenPart& found, std::chrono::steady_clock::time_point start) const;
 
   const NeighborsCommand& command_;
   std::int64_t begin_ = 0;
   std::int64_t end_ = -1;  // below 0: the last row
 };
+
+/// Refuses options that parts cannot follow; `option` is the one that asks for parts.
+void refuse_for_parts(const NeighborsCommand& command, const std::string& option);
+/// The bits of rows [begin, end) as a filter of their own; none for no filter.
+std::vector<std::uint64_t> filter_of_rows(const std::vector<std::uint64_t>& words, std::int64_t begin,
+                                          std::int64_t end);
 
 /// A part as JSON, and for a person a line a member.
 Json part_json(const PartInfo& part);

@@ -19,10 +19,62 @@
 #include "vicinal/context.hpp"
 #include "vicinal/graph.hpp"
 #include "vicinal/kmeans.hpp"
+#include "vicinal/knn.hpp"
 #include "vicinal/lof.hpp"
+#include "vicinal/parts.hpp"
 #include "vicinal/table.hpp"
 
 namespace vicinal {
+
+/// `knn` of the whole table within itself, for the rows of the rank: `shard` [rows, d] has the rows from `first_row`
+/// on, after those of the lower ranks. Lists have the ids of the whole table, whose rows are `table_rows` of the graph;
+/// their order and bits are those of `knn`. `filter` has the rows of the shard, `exclude` [rows] ids of the whole table
+/// for these rows. A shard may have fewer rows than k. Counters of `stats` are those of the rank's searches.
+///
+/// Each shard travels round the ranks, in its own element type; a rank searches one at a time, and keeps the k nearest
+/// so far. A rank sends every shard once, except that of the next rank: about n d values in all, and n / 8 bytes of a
+/// filter (docs/ranks.md). Memory: the shard, two copies of the largest shard, 16 rows k bytes for the lists, and what
+/// a search in one shard needs. Time as a search of all n rows for the rank's rows; sending does not overlap with it.
+///
+/// Throws as `knn`, and `invalid_argument` for options that differ between ranks and a `first_row` that is not the
+/// number of rows before; `device_unavailable` for rows in the memory of a device, `io` as Communicator.
+VICINAL_API NeighborGraph knn(const Context& ctx, Communicator& communicator, const TableView& shard,
+                              std::int64_t first_row, const KnnOptions& options);
+/// The same for queries [m, d]: each rank passes its own, of which it may have none, and gets their lists. Queries have
+/// the same element type on all ranks. Error sentences number the queries of all ranks in the order of the ranks.
+///
+/// Either the shards travel, as above, or all queries are sent to all ranks, each of which searches its own shard, and
+/// k lists travel back: whichever sends fewer bytes and fits into memory, as the plan says. In the second case a rank
+/// also holds the queries of all ranks, and lists for them.
+VICINAL_API NeighborGraph knn(const Context& ctx, Communicator& communicator, const TableView& shard,
+                              std::int64_t first_row, const TableView& queries, const KnnOptions& options);
+
+/// The same lists as a part, with keys instead of reported distances: of the rank's queries in a shard that is the
+/// whole table. `merge` of the parts of all ranks that have queries, which may be files, is the graph of all queries.
+/// Throws as `knn`, and `invalid_argument` for a `max_radius`.
+VICINAL_API NeighborPart knn_part(const Context& ctx, Communicator& communicator, const TableView& shard,
+                                  std::int64_t first_row, const KnnOptions& options);
+VICINAL_API NeighborPart knn_part(const Context& ctx, Communicator& communicator, const TableView& shard,
+                                  std::int64_t first_row, const TableView& queries, const KnnOptions& options);
+
+/// As `knn`, all rows within a radius. `radius` and `radii` are those of the rank's rows or queries. Memory: 32 bytes
+/// per neighbor found. Throws as `radius`.
+VICINAL_API NeighborGraph radius(const Context& ctx, Communicator& communicator, const TableView& shard,
+                                 std::int64_t first_row, const RadiusOptions& options);
+VICINAL_API NeighborGraph radius(const Context& ctx, Communicator& communicator, const TableView& shard,
+                                 std::int64_t first_row, const TableView& queries, const RadiusOptions& options);
+/// As `radius`, the number of neighbors of the rank's rows or queries.
+VICINAL_API NeighborCounts count(const Context& ctx, Communicator& communicator, const TableView& shard,
+                                 std::int64_t first_row, const RadiusOptions& options);
+VICINAL_API NeighborCounts count(const Context& ctx, Communicator& communicator, const TableView& shard,
+                                 std::int64_t first_row, const TableView& queries, const RadiusOptions& options);
+
+/// The plans of these searches: the method of a rank's searches, its memory, what travels and why. All ranks call them.
+/// `queries` null: the rows of the table. Throw as the searches do before they begin, except `over_memory`.
+VICINAL_API Plan plan_knn(const Context& ctx, Communicator& communicator, const TableView& shard,
+                          std::int64_t first_row, const TableView* queries, const KnnOptions& options);
+VICINAL_API Plan plan_radius(const Context& ctx, Communicator& communicator, const TableView& shard,
+                             std::int64_t first_row, const TableView* queries, const RadiusOptions& options);
 
 /// `kmeans` of the whole table. `shard` [rows, d] has the rows from `first_row` on, after those of the lower ranks.
 /// Labels [rows] are those of the shard; centers, sizes, inertia, history and iterations are those of the whole table

@@ -277,8 +277,9 @@ class NearestBackend {
   virtual std::uint64_t host_bytes(const Context& ctx, const NearestTask& task) const = 0;
   virtual void vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) const = 0;
   // A search whose lists are not wanted in vectors of the host's. A backend without a way of its own finds them as
-  // always, and then copies them or votes on them: `holds_lists` is whether it does, for the memory they take.
-  virtual bool holds_lists(const VoteOptions* /*options*/) const { return true; }
+  // always, and then copies them or votes on them: `holds_lists` is whether it does, for the memory they take. `voting`
+  // null: they are copied.
+  virtual bool holds_lists(const NearestTask& /*task*/, const VoteOptions* /*voting*/) const { return true; }
   virtual void search_into(const Context& ctx, const NearestTask& task, const ListMemory& lists,
                            SearchStats& stats) const;
   virtual void classify(const Context& ctx, const NearestTask& task, const VoteTask& votes, std::span<Vote> result,

@@ -1,6 +1,7 @@
 // Ranks that are processes, each of which runs this under mpirun (test_ranks.py):
 //   operations PIECE        every operation of a communicator, messages in pieces of so many bytes
-//   results [PIECE]         k-means, lof and merge_labels against the single process and against threads, bit for bit
+//   results [PIECE]         knn, radius, k-means, lof and merge_labels against the single process and against threads,
+//                           bit for bit
 //   hosts                   prints how many ranks are on the host
 //   wrong CASE              ranks that come to different operations, or with different options
 //   fails KIND RANK         k-means in which one rank has a NaN, too little memory, or is cancelled
@@ -240,8 +241,49 @@ void check_lof(Communicator& own, const NeighborGraph& graph, const LofOptions& 
   });
 }
 
+bool are_lists_of(const NeighborGraph& part, const NeighborGraph& whole, std::int64_t begin) {
+  for (std::int64_t row = 0; row < part.rows; ++row) {
+    const auto ids = part.ids_of(row);
+    const auto expected = whole.ids_of(begin + row);
+    if (!std::equal(ids.begin(), ids.end(), expected.begin(), expected.end()) ||
+        !are_same_bits(part.distances_of(row), whole.distances_of(begin + row))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Neighbors within the table, and of queries that few ranks have: few enough to be sent, and too many.
+void check_neighbors(Communicator& own, const Sample& sample) {
+  const std::vector<std::int64_t> cuts = unequal_cuts(sample.n, own.size());
+  const NeighborGraph nearest = knn(context_of(0, 0), sample.view(), {.k = 7});
+  const NeighborGraph near = radius(context_of(0, 0), sample.view(), {.radius = 2});
+  check_bytes(own, "knn", [&](Communicator& ranks) {
+    const auto at = static_cast<std::size_t>(ranks.rank());
+    const TableView shard = sample.view().slice(cuts[at], cuts[at + 1]);
+    const NeighborGraph part = knn(context_of(ranks.rank(), 0), ranks, shard, cuts[at], {.k = 7});
+    expect(part.rows == shard.rows() && are_lists_of(part, nearest, cuts[at]), "knn: lists");
+    const NeighborGraph within = radius(context_of(ranks.rank(), 0), ranks, shard, cuts[at], {.radius = 2});
+    expect(within.rows == shard.rows() && are_lists_of(within, near, cuts[at]), "radius: lists");
+  });
+  for (const std::int64_t m : {4, 200}) {
+    const Sample asked = sample_with_ties(m, sample.d);
+    const NeighborGraph whole = knn(context_of(0, 0), sample.view(), asked.view(), {.k = 7});
+    check_bytes(own, "knn of queries", [&](Communicator& ranks) {
+      const auto at = static_cast<std::size_t>(ranks.rank());
+      const TableView shard = sample.view().slice(cuts[at], cuts[at + 1]);
+      const std::int64_t begin = ranks.rank() < 2 ? m / 2 * ranks.rank() : m;
+      const std::int64_t end = ranks.rank() == 0 && ranks.size() > 1 ? m / 2 : m;
+      const NeighborGraph part =
+          knn(context_of(ranks.rank(), 0), ranks, shard, cuts[at], asked.view().slice(begin, end), {.k = 7});
+      expect(part.rows == end - begin && are_lists_of(part, whole, begin), "knn of queries: lists");
+    });
+  }
+}
+
 void check_results(Communicator& own) {
   const Sample sample = sample_with_ties(300, 3);
+  check_neighbors(own, sample);
   std::vector<double> weights;
   for (std::int64_t i = 0; i < sample.n; ++i) weights.push_back(0.3 * static_cast<double>(i % 4));
   int turn = 0;

@@ -11,7 +11,6 @@ VICINAL_MPI_RANKS names the program (ranks.cpp).
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -20,14 +19,9 @@ import uuid
 
 import pytest
 
+from mpirun import ENVIRONMENT, MPIRUN, OPTIONS
+
 PROGRAM = os.environ.get("VICINAL_MPI_RANKS", "")
-MPIRUN = shutil.which("mpirun")
-# Ranks of the library sleep while they wait, and need no yielding of Open MPI's, which takes long beside other work.
-# Containers may refuse the reading of another process's memory, by which Open MPI copies.
-OPTIONS = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "0", "--mca", "btl", "self,vader",
-           "--mca", "btl_vader_single_copy_mechanism", "none"]
-# Open MPI asks for both before it runs as root.
-ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 MARK = "VICINAL_RUN_OF_RANKS"  # in the environment of a run's processes, by which they are found
 LIMIT = 240  # s, of which a run takes one or two on a machine with nothing else to do, and ten if a rank stops
 

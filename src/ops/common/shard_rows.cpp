@@ -8,22 +8,10 @@
 #include "ops/common/together.hpp"
 
 namespace vicinal::ops {
-namespace {
-
-std::vector<std::int64_t> gathered_values(Communicator& ranks, std::span<const std::int64_t> own) {
-  const std::vector<std::int64_t> sizes(static_cast<std::size_t>(ranks.size()),
-                                        static_cast<std::int64_t>(own.size_bytes()));
-  std::vector<std::int64_t> all(own.size() * sizes.size());
-  ranks.all_gather(std::as_bytes(own), sizes, std::as_writable_bytes(std::span(all)));
-  return all;
-}
-
-}  // namespace
-
 void require_agreement(Communicator& ranks, std::span<const Agreed> values) {
   std::vector<std::int64_t> own;
   for (const Agreed& value : values) own.push_back(value.value);
-  const std::vector<std::int64_t> all = gathered_values(ranks, own);
+  const std::vector<std::int64_t> all = gathered(ranks, own);
   alike([&] {
     for (std::size_t i = 0; i < values.size(); ++i) {
       for (std::size_t rank = 1; rank < all.size() / own.size(); ++rank) {
@@ -34,8 +22,16 @@ void require_agreement(Communicator& ranks, std::span<const Agreed> values) {
   });
 }
 
+std::vector<std::int64_t> gathered(Communicator& ranks, std::span<const std::int64_t> own) {
+  const std::vector<std::int64_t> sizes(static_cast<std::size_t>(ranks.size()),
+                                        static_cast<std::int64_t>(own.size_bytes()));
+  std::vector<std::int64_t> all(own.size() * sizes.size());
+  ranks.all_gather(std::as_bytes(own), sizes, std::as_writable_bytes(std::span(all)));
+  return all;
+}
+
 std::vector<std::int64_t> gathered(Communicator& ranks, std::int64_t own) {
-  return gathered_values(ranks, std::array{own});
+  return gathered(ranks, std::array{own});
 }
 
 std::vector<std::int64_t> begins_of(std::span<const std::int64_t> counts) {

@@ -20,6 +20,8 @@ struct Agreed {
 /// names.
 void require_agreement(Communicator& ranks, std::span<const Agreed> values);
 
+/// The numbers of all ranks, as many of each: [size * own.size()].
+std::vector<std::int64_t> gathered(Communicator& ranks, std::span<const std::int64_t> own);
 /// A number of each rank, [size].
 std::vector<std::int64_t> gathered(Communicator& ranks, std::int64_t own);
 

@@ -15,10 +15,10 @@ namespace vicinal::ops {
 using Failure = std::optional<std::pair<ErrorCode, std::string>>;
 
 /// The exception that is being handled, as a failure.
-Failure current_failure();
+VICINAL_API Failure current_failure();
 
 /// A vote of all ranks: if some have failed, all throw the error of the lowest of them, with "rank 2: " in front.
-void vote(Communicator& ranks, const Failure& own);
+VICINAL_API void vote(Communicator& ranks, const Failure& own);
 
 /// One phase: runs work(), which uses no communicator, on every rank, and then votes. A single rank throws its own
 /// exception as it is.
@@ -45,7 +45,7 @@ auto alike(const Work& work) {
 }
 
 /// Rethrows the exception that is being handled, as every rank throws it.
-[[noreturn]] void end_together(Communicator& ranks);
+[[noreturn]] VICINAL_API void end_together(Communicator& ranks);
 
 /// Runs work(), which consists of phases and exchanges. What it throws outside of a phase, on this rank alone, ends the
 /// group, so that the others throw the same sentence and do not wait. Of several such ranks the first one is named.

@@ -47,7 +47,7 @@ ops::SearchRequest request_of(const TableView& table, const DbscanOptions& optio
   lists.p = options.p;
   lists.method = options.method;
   ops::SearchRequest request = ops::request_of(nullptr, lists);
-  request.lists_held = false;
+  request.lists = ops::SearchRequest::Lists::counted_beside;
   request.bytes_beside = bytes_beside;
   request.operation = kDbscan;
   return request;

@@ -148,7 +148,7 @@ LofJob plan_job(const Context& ctx, const kernels::Prepared& index, const TableV
   }
   const kernels::MemoryNeed bytes = backend.lof().bytes(ctx, job.task);
   ops::SearchRequest request = request_of(options, queries, ops::result_bytes(job.task) + bytes.host);
-  request.lists_held = backend.nearest().holds_lists(nullptr);
+  request.lists = ops::SearchRequest::Lists::passed_on;
   request.task.lists_stay = backend.lof().lists_stay(job.task);
   job.search = ops::plan_job(ctx, index, request, true);
   job.search.plan.device_memory += bytes.device;

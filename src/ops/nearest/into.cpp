@@ -27,7 +27,7 @@ void check_output(const Context& ctx, const KnnOutput& output) {
 KnnSummary find_into(const Context& ctx, const Index& index, SearchRequest& request, const KnnOutput& output) {
   check_output(ctx, output);
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  request.lists_held = backend.nearest().holds_lists(nullptr);
+  request.lists = SearchRequest::Lists::passed_on;
   ops::Job job = ops::plan_job(ctx, kernels::prepared_of(index), request, true);
   core::require_memory(ctx, job.plan.memory, "knn");
   backend.nearest().check_queries(ctx, job.task);
@@ -43,11 +43,13 @@ KnnSummary find_into(const Context& ctx, const Index& index, SearchRequest& requ
 Classification classify_by(const Context& ctx, const Index& index, SearchRequest& request,
                            std::span<const Labels> outputs, const VoteOptions& voting) {
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  const bool held = backend.nearest().holds_lists(&voting);
-  request.lists_held = held;
+  request.lists = SearchRequest::Lists::passed_on;
+  request.voting = &voting;
   ops::Job job = ops::plan_job(ctx, kernels::prepared_of(index), request, true);
-  if (held && !backend.nearest().holds_lists(nullptr)) {
-    job.plan.reason += "; custom weights are a function on the host, so votes are counted there";
+  if (job.holds_lists && !backend.nearest().holds_lists(job.task, nullptr)) {
+    job.plan.reason += voting.weights == Weighting::custom
+                           ? "; custom weights are a function on the host, so votes are counted there"
+                           : "; the devices divide the table's rows, so votes are counted on the host";
   }
   const std::int64_t queries = job.task.queries.rows();
   job.plan.memory += vote_bytes(ctx, queries, outputs, voting);

@@ -85,22 +85,7 @@ void check_k(std::int64_t n, std::int64_t m, const NearestTask& task) {
   const std::int64_t k = task.k;
   if (k < 1) refuse("k: is " + std::to_string(k) + ", must be at least 1");
   const std::int64_t largest = fewest_candidates(n, m, task);
-  if (k > largest) {
-    std::string why = task.self ? "; a row is not its own neighbor" : "";
-    if (!task.filter.empty()) why += "; the filter leaves out the rest";
-    if (!task.exclude.empty()) why += "; excluded rows do not count";
-    refuse("k: is " + std::to_string(k) + ", but at most " + std::to_string(largest) + " of the " + std::to_string(n) +
-           " table rows can be neighbors" + why);
-  }
-}
-
-void check_max_radius(const SearchRequest& request) {
-  const double radius = request.max_radius;
-  if (std::isnan(radius)) refuse("max_radius: is not a number");
-  if (radius < 0 && request.task.metric != Metric::inner_product) refuse("max_radius: is negative");
-  if (radius < kInfinity && !request.takes_short_lists) {
-    refuse("max_radius: leaves lists shorter than k, which only knn returns; leave it out");
-  }
+  if (k > largest) ops::refuse_large_k(k, largest, n, {task.self, !task.filter.empty(), !task.exclude.empty()});
 }
 
 void check_radii(std::int64_t m, const NearestTask& task) {
@@ -246,27 +231,6 @@ SearchRequest within(const TableView* queries, const RadiusOptions& options) {
   return ops::request_of(queries, options, Collect::radius);
 }
 
-/// Leaves out of k lists what is farther away than `max_radius`: they become compressed rows.
-void cut_lists(const Context& ctx, double max_radius, NeighborGraph& graph) {
-  core::Poll poll(ctx);
-  graph.offsets.reserve(static_cast<std::size_t>(graph.rows) + 1);
-  graph.offsets.push_back(0);
-  std::size_t kept = 0;
-  for (std::int64_t row = 0; row < graph.rows; ++row) {
-    const auto end = static_cast<std::size_t>((row + 1) * graph.k);
-    for (auto at = static_cast<std::size_t>(row * graph.k); at < end; ++at) {
-      poll.step();
-      if (graph.ids[at] < 0 || !(graph.distances[at] <= max_radius)) break;
-      graph.ids[kept] = graph.ids[at];
-      graph.distances[kept++] = graph.distances[at];
-    }
-    graph.offsets.push_back(static_cast<std::int64_t>(kept));
-  }
-  graph.ids.resize(kept);
-  graph.distances.resize(kept);
-  graph.k = 0;
-}
-
 /// A request of `knn`, whose lists may be short.
 SearchRequest nearest_of(const TableView* queries, const KnnOptions& options) {
   SearchRequest request = ops::request_of(queries, options);
@@ -328,6 +292,39 @@ Plan plan_search(const Context& ctx, const TableView& table, SearchRequest& requ
   return job.plan;
 }
 
+void refuse_large_k(std::int64_t k, std::int64_t largest, std::int64_t n, const LeftOut& left_out) {
+  std::string why = left_out.own_rows ? "; a row is not its own neighbor" : "";
+  if (left_out.by_filter) why += "; the filter leaves out the rest";
+  if (left_out.by_exclude) why += "; excluded rows do not count";
+  refuse("k: is " + std::to_string(k) + ", but at most " + std::to_string(largest) + " of the " + std::to_string(n) +
+         " table rows can be neighbors" + why);
+}
+
+void check_max_radius(double radius, Metric metric) {
+  if (std::isnan(radius)) refuse("max_radius: is not a number");
+  if (radius < 0 && metric != Metric::inner_product) refuse("max_radius: is negative");
+}
+
+void cut_lists(const Context& ctx, double max_radius, NeighborGraph& graph) {
+  core::Poll poll(ctx);
+  graph.offsets.reserve(static_cast<std::size_t>(graph.rows) + 1);
+  graph.offsets.push_back(0);
+  std::size_t kept = 0;
+  for (std::int64_t row = 0; row < graph.rows; ++row) {
+    const auto end = static_cast<std::size_t>((row + 1) * graph.k);
+    for (auto at = static_cast<std::size_t>(row * graph.k); at < end; ++at) {
+      poll.step();
+      if (graph.ids[at] < 0 || !(graph.distances[at] <= max_radius)) break;
+      graph.ids[kept] = graph.ids[at];
+      graph.distances[kept++] = graph.distances[at];
+    }
+    graph.offsets.push_back(static_cast<std::int64_t>(kept));
+  }
+  graph.ids.resize(kept);
+  graph.distances.resize(kept);
+  graph.k = 0;
+}
+
 SearchRequest request_of(const TableView* queries, const KnnOptions& options) {
   SearchRequest request;
   NearestTask& task = request.task;
@@ -360,7 +357,10 @@ void SearchRequest::check(const Context& ctx, const TableView& table) {
   check_common(ctx, table, queries, task);
   if (task.collect == Collect::k_list) {
     check_k(table.rows(), queries.rows(), task);
-    check_max_radius(*this);
+    check_max_radius(max_radius, task.metric);
+    if (max_radius < kInfinity && !takes_short_lists) {
+      refuse("max_radius: leaves lists shorter than k, which only knn returns; leave it out");
+    }
   } else {
     check_radii(queries.rows(), task);
     if (!task.radii.empty()) task.radius = *std::max_element(task.radii.begin(), task.radii.end());
@@ -388,18 +388,28 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
     if (task.k > std::numeric_limits<std::int64_t>::max() / 16 / m) {
       throw Error(ErrorCode::over_memory, "knn: m * k results do not fit any memory");
     }
-    output = request.lists_held ? static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(task.k) * 16 : 0;
+    output = 0;
     if (request.max_radius < kInfinity) {
       task.max_key = core::largest_key_within(task.metric, request.max_radius, task.p);
       output += (static_cast<std::uint64_t>(m) + 1) * 8;
     }
   }
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  const auto list_bytes = [&] {  // by the method: a backend of several devices divides the work by it
+    using Lists = SearchRequest::Lists;
+    job.holds_lists = request.lists == Lists::held ||
+                      (request.lists == Lists::passed_on && backend.nearest().holds_lists(task, request.voting));
+    const bool counts = task.collect == Collect::k_list && job.holds_lists;
+    return counts ? static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(task.k) * 16 : 0;
+  };
   choose_method(ctx, request.method, largest_magnitude(index), task, job.plan);
   const bool rated = task.method == Method::fused || task.method == Method::direct;
   job.plan.expected_seconds = rated ? brute_seconds(ctx, task) : 0;
   const bool has_own_tree = has_tree(ctx, index);
-  if (trial && request.method == Method::automatic) consider_tree(ctx, output + request.bytes_beside, task, job.plan);
-  const kernels::Backend& backend = kernels::backend_of(ctx);
+  if (trial && request.method == Method::automatic) {
+    consider_tree(ctx, output + list_bytes() + request.bytes_beside, task, job.plan);
+  }
+  output += list_bytes();
   job.plan.screens = backend.nearest().screens(ctx, task);
   job.plan.device = ctx.device();
   job.plan.isa = backend.isa(ctx);

@@ -43,6 +43,15 @@ void check_place(const PartOptions& place, std::int64_t n, std::int64_t m) {
   if (place.self) check_range("first_query", "total_rows", place.first_query, m, place.total_rows);
 }
 
+}  // namespace
+
+void ops::check_excluded(std::size_t entry, std::int64_t id, std::int64_t table_rows) {
+  if (id >= -1 && (table_rows == 0 || id < table_rows)) return;
+  refuse(fmt::format("exclude: entry {} is {}, not -1 or a row of the table", entry, id));
+}
+
+namespace {
+
 /// The caller's ids of the whole table as rows of the shard, -1 where they are elsewhere.
 std::vector<std::int64_t> exclude_here(const Context& ctx, std::span<const std::int64_t> ids, std::int64_t n,
                                        std::int64_t m, const PartOptions& place) {
@@ -53,9 +62,7 @@ std::vector<std::int64_t> exclude_here(const Context& ctx, std::span<const std::
   core::Poll poll(ctx);
   for (const std::int64_t id : ids) {
     poll.step();
-    if (id < -1 || (place.total_rows > 0 && id >= place.total_rows)) {
-      refuse(fmt::format("exclude: entry {} is {}, not -1 or a row of the table", here.size(), id));
-    }
+    ops::check_excluded(here.size(), id, place.total_rows);
     const bool is_here = id >= place.first_id && id - place.first_id < n;
     here.push_back(is_here ? id - place.first_id : -1);
   }
@@ -233,15 +240,18 @@ NeighborPart within_part(const Context& ctx, const Index& shard, const TableView
   RadiusShard search(ctx, shard.table(), queries, options, place, kind);
   return find_radius(ctx, shard, search);
 }
-/// Of a table that is prepared here: what is wrong with the arguments is said before that.
-NeighborPart within_part(const Context& ctx, const TableView& shard, const TableView& queries,
-                         const RadiusOptions& options, const PartOptions& place, PartKind kind) {
+
+}  // namespace
+
+// What is wrong with the arguments is said before the table is prepared.
+NeighborPart ops::part_within(const Context& ctx, const TableView& shard, const TableView& queries,
+                              const RadiusOptions& options, const PartOptions& place, PartKind kind,
+                              std::uint64_t bytes_beside) {
   RadiusShard search(ctx, shard, queries, options, place, kind);
+  search.request.bytes_beside += bytes_beside;
   return ops::with_index(
       ctx, shard, [&](const Index& index) { return find_radius(ctx, index, search); }, place.first_id);
 }
-
-}  // namespace
 
 NeighborPart knn_part(const Context& ctx, const TableView& shard, const TableView& queries, const KnnOptions& options,
                       const PartOptions& place) try {
@@ -265,7 +275,7 @@ NeighborPart knn_part(const Context& ctx, const Index& shard, const TableView& q
 NeighborPart radius_part(const Context& ctx, const TableView& shard, const TableView& queries,
                          const RadiusOptions& options, const PartOptions& place) try {
   const core::Entry entry;
-  return within_part(ctx, shard, queries, options, place, PartKind::radius);
+  return ops::part_within(ctx, shard, queries, options, place, PartKind::radius, 0);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -281,7 +291,7 @@ NeighborPart radius_part(const Context& ctx, const Index& shard, const TableView
 NeighborPart count_part(const Context& ctx, const TableView& shard, const TableView& queries,
                         const RadiusOptions& options, const PartOptions& place) try {
   const core::Entry entry;
-  return within_part(ctx, shard, queries, options, place, PartKind::count);
+  return ops::part_within(ctx, shard, queries, options, place, PartKind::count, 0);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -14,6 +14,7 @@
 #include "backend/nearest.hpp"
 #include "core/infinity.hpp"
 #include "vicinal/knn.hpp"
+#include "vicinal/parts.hpp"
 #include "vicinal/radius_batches.hpp"
 
 namespace vicinal::ops {
@@ -22,11 +23,14 @@ namespace vicinal::ops {
 struct SearchRequest {
   kernels::NearestTask task;          ///< its index, method and tree are left to the plan
   Method method = Method::automatic;  ///< that the options name
-  bool lists_held = true;             ///< k lists take host memory that the plan must count
-  std::uint64_t bytes_beside = 0;     ///< that the caller takes beside the search
-  double max_radius = kInfinity;      ///< of k lists: what is farther away is left out
-  bool takes_short_lists = false;     ///< of k lists: whether `max_radius` may be another
-  std::string_view operation = {};    ///< what does not fit into memory; empty: the search
+  /// Where k lists go: to vectors of the host; to the caller's memory, or votes are made of them (`voting`): then the
+  /// plan counts host memory for them if the backend holds them all the same; or they are counted by the caller.
+  enum class Lists : std::uint8_t { held, passed_on, counted_beside } lists = Lists::held;
+  const VoteOptions* voting = nullptr;
+  std::uint64_t bytes_beside = 0;   ///< that the caller takes beside the search
+  double max_radius = kInfinity;    ///< of k lists: what is farther away is left out
+  bool takes_short_lists = false;   ///< of k lists: whether `max_radius` may be another
+  std::string_view operation = {};  ///< what does not fit into memory; empty: the search
 
   /// Refuses what is outside its domain, for searches of this table or of an index of it. Looks at filter and exclude,
   /// O(n / 64 + m), the first time alone: a call checks its arguments once, before it prepares the table.
@@ -42,9 +46,25 @@ struct SearchRequest {
 SearchRequest request_of(const TableView* queries, const KnnOptions& options);
 SearchRequest request_of(const TableView* queries, const RadiusOptions& options, kernels::Collect collect);
 
+/// Why some of the table's rows are no neighbors of a query.
+struct LeftOut {
+  bool own_rows = false;
+  bool by_filter = false;
+  bool by_exclude = false;
+};
+/// The sentence of clause 5, of a table of n rows.
+[[noreturn]] void refuse_large_k(std::int64_t k, std::int64_t largest, std::int64_t n, const LeftOut& left_out);
+/// Refuses an id to exclude that is not -1 or below `table_rows`, unless that is 0.
+void check_excluded(std::size_t entry, std::int64_t id, std::int64_t table_rows);
+/// Throws `invalid_argument` for a KnnOptions::max_radius that is outside its domain.
+void check_max_radius(double radius, Metric metric);
+/// Leaves out of k lists what is farther away than `max_radius`: they become compressed rows.
+void cut_lists(const Context& ctx, double max_radius, NeighborGraph& graph);
+
 struct Job {
   kernels::NearestTask task;
   Plan plan;
+  bool holds_lists = true;  ///< k lists take host memory, which the plan counts
 };
 
 /// Checks and plans a search. `trial`: a tree is tried where it may be worth it, which reads values; without, the plan
@@ -82,6 +102,11 @@ NeighborGraph find_neighbors(const Context& ctx, const Index& index, SearchReque
 RadiusSummary find_in_batches(const Context& ctx, const Index& index, SearchRequest& request, const TakeLists& take);
 /// As plan_search, of find_in_batches.
 Plan plan_batches(const Context& ctx, const TableView& table, SearchRequest& request);
+
+/// `radius_part` or `count_part`; `bytes_beside` are counted with what it takes.
+NeighborPart part_within(const Context& ctx, const TableView& shard, const TableView& queries,
+                         const RadiusOptions& options, const PartOptions& place, PartKind kind,
+                         std::uint64_t bytes_beside);
 
 /// A request whose arguments are refused before the table is read: what is known from shapes alone.
 SearchRequest checked_request(const Context& ctx, const TableView& table, const TableView* queries,

@@ -431,9 +431,13 @@ void DividedNearest::find_counts(const Context& ctx, const NearestTask& task, st
   stats.distinct_rows = task.index->table.rows();
 }
 
+bool DividedNearest::holds_lists(const NearestTask& task, const VoteOptions* voting) const {
+  return voting != nullptr && (divides_rows(task) || of(0).holds_lists(task, voting));
+}
+
 void DividedNearest::classify(const Context& ctx, const NearestTask& task, const kernels::VoteTask& votes,
                               std::span<Vote> result, SearchStats& stats) const {
-  if (divides_rows(task) || of(0).holds_lists(votes.options)) {
+  if (holds_lists(task, votes.options)) {
     return NearestBackend::classify(ctx, task, votes, result, stats);
   }
   std::vector<SearchStats> counted(query_cuts(task).size() - 1);

@@ -53,7 +53,7 @@ class DividedNearest final : public kernels::NearestBackend {
   kernels::MemoryNeed search_bytes(const Context& ctx, const kernels::NearestTask& task) const override;
   std::uint64_t host_bytes(const Context& ctx, const kernels::NearestTask& task) const override;
   void vote(const Context& ctx, const kernels::VoteTask& task, std::span<Vote> result) const override;
-  bool holds_lists(const VoteOptions* options) const override { return options != nullptr; }
+  bool holds_lists(const kernels::NearestTask& task, const VoteOptions* voting) const override;
   void search_into(const Context& ctx, const kernels::NearestTask& task, const kernels::ListMemory& lists,
                    SearchStats& stats) const override;
   void classify(const Context& ctx, const kernels::NearestTask& task, const kernels::VoteTask& votes,

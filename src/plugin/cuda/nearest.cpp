@@ -346,7 +346,7 @@ class DeviceNearest final : public CudaNearest {
   }
   void classify(const Context& ctx, const NearestTask& task, const kernels::VoteTask& votes, std::span<Vote> result,
                 SearchStats& stats) const override {
-    if (holds_lists(votes.options)) return NearestBackend::classify(ctx, task, votes, result, stats);
+    if (holds_lists(task, votes.options)) return NearestBackend::classify(ctx, task, votes, result, stats);
     vote_in_search(ctx, task, *votes.options, outputs_of(votes, result, 0), stats);
   }
   void vote_in_search(const Context& ctx, const NearestTask& task, const VoteOptions& options,
@@ -358,8 +358,8 @@ class DeviceNearest final : public CudaNearest {
       run(call, asked, counters, status);
     });
   }
-  bool holds_lists(const VoteOptions* options) const override {
-    return options != nullptr && options->weights == Weighting::custom;
+  bool holds_lists(const NearestTask& /*task*/, const VoteOptions* voting) const override {
+    return voting != nullptr && voting->weights == Weighting::custom;
   }
   std::uint64_t host_bytes(const Context& /*ctx*/, const NearestTask& task) const override {
     std::uint64_t bytes = staging_bytes(task.index->table);

@@ -1,6 +1,7 @@
 """Parts of a search in files, and their merge: the same files as those of the whole search (docs/scale.md)."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -147,3 +148,45 @@ def test_a_merge_of_many_lists_takes_little_memory(ok, ok_json, vicinal, tmp_pat
     assert told["plan"]["memory_bytes"] <= 4 << 20
     assert (tmp_path / "merged.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
     assert "more than" in refused(vicinal, "merge", *names, "-o", "x.npz", "--memory-limit", "10k", code=4)
+
+
+def test_a_folder_of_parts_without_mpirun(ok, ok_json, vicinal, tmp_path, tables):
+    ok("knn", "table.npy", "-k", 4, "-o", "whole.npz")
+    told = ok_json("knn", "table.npy", "-k", 4, "-o", "out/")
+    assert told["ranks"] == 1 and told["parts"] == ["0.part"]
+    for names in (["out"], ["out/"], ["out/manifest.json"], ["out/0.part"]):
+        ok("merge", *names, "-o", "merged.npz")
+        assert (tmp_path / "merged.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+    for words, sentence in [("--rows :50", "--rows: needs a file for the part, -o FILE.part"),
+                            ("--max-radius 1", "--max-radius: parts have lists of k; leave it out with -o DIR/"),
+                            ("--report page.html", "-o DIR/: --report shows merged lists only")]:
+        done = vicinal("knn", "table.npy", "-k", 4, "-o", "out/", *words.split())
+        assert done.returncode == 2 and sentence in done.stderr
+
+
+def test_manifests_that_are_none(ok, vicinal, tmp_path, tables):
+    ok("knn", "table.npy", "-k", 4, "-o", "out/")
+    path = tmp_path / "out" / "manifest.json"
+    right = json.loads(path.read_text())
+
+    def refused(text, sentence):
+        path.write_text(text if isinstance(text, str) else json.dumps(text))
+        done = vicinal("merge", "out", "-o", "merged.npz")
+        assert done.returncode == 3 and sentence in done.stderr, done
+
+    for text in ("", "{", "[]", "1", "[" * 100000, {}, {**right, "format": "x"}, {**right, "parts": {}},
+                 {**right, "search": 1}):
+        refused(text, "out/manifest.json: is no manifest of parts")
+    refused({**right, "version": 2}, "out/manifest.json: is a manifest of another version of vicinal")
+    refused({**right, "parts": []}, "out/manifest.json: names no part")
+    for part in (1, {}, {"file": 3}, {"file": "../0.part"}, {"file": "/0.part"}, {"file": ""}):
+        refused({**right, "parts": [part]}, "out/manifest.json: names a part that is no file in its folder")
+    refused({**right, "parts": [{"file": "1.part"}]}, "out/1.part")
+    for change in ({"first_query": 1}, {"queries": 3}, {"queries": "x"}):
+        refused({**right, "parts": [{**right["parts"][0], **change}]},
+                "out/0.part: is not the part that out/manifest.json names")
+    refused({**right, "search": {**right["search"], "metric": "cosine"}},
+            "out/0.part: is not the part that out/manifest.json names")
+    path.unlink()
+    done = vicinal("merge", "out", "-o", "merged.npz")
+    assert done.returncode == 3 and "out/manifest.json" in done.stderr and "No such file" in done.stderr

@@ -281,6 +281,42 @@ TEST_F(Devices, ATableThatFitsOnlyDividedIsDivided) {
   EXPECT_EQ(got.plan.reason.find("streamed"), std::string::npos) << got.plan.reason;
 }
 
+// Where votes are counted, why, and whether the host has memory for lists there.
+TEST_F(Devices, PlansOfVotes) {
+  const Data& of = data();
+  const Context ctx = devices(2);
+  const std::vector<Labels> labels = {of.labels};
+  VoteOptions custom;
+  custom.weights = Weighting::custom;
+  custom.custom = [](std::span<const double>, std::span<double> weights) {
+    std::fill(weights.begin(), weights.end(), 1);
+  };
+  const auto plan_of = [&](const TableView& queries, std::int64_t k, const VoteOptions& voting) {
+    return classify(ctx, of.table, queries, labels, {.k = k, .method = Method::direct}, voting).plan;
+  };
+  const auto bytes_of_lists = [&](const TableView& queries, const VoteOptions& voting) {
+    return static_cast<std::int64_t>(plan_of(queries, 9, voting).memory) -
+           static_cast<std::int64_t>(plan_of(queries, 6, voting).memory);
+  };
+  const std::string by_rows = "the devices divide the table's rows, so votes are counted on the host";
+  const std::string by_custom = "custom weights are a function on the host, so votes are counted there";
+  const auto says = [](const Plan& plan, const std::string& why) { return plan.reason.find(why) != std::string::npos; };
+  const Plan by_queries = plan_of(of.queries, 6, {});
+  EXPECT_FALSE(says(by_queries, by_custom)) << by_queries.reason;
+  EXPECT_FALSE(says(by_queries, by_rows)) << by_queries.reason;
+  EXPECT_LT(bytes_of_lists(of.queries, {}), 40 * 3 * 16) << "lists that stay on the devices";
+  const Plan of_two = plan_of(of.two, 6, {});
+  EXPECT_FALSE(says(of_two, by_custom)) << of_two.reason;
+  EXPECT_TRUE(says(of_two, by_rows)) << of_two.reason;
+  EXPECT_GE(bytes_of_lists(of.two, {}), 2 * 3 * 16);
+  for (const TableView& queries : {of.queries, of.two}) {
+    const Plan plan = plan_of(queries, 6, custom);
+    EXPECT_TRUE(says(plan, by_custom)) << plan.reason;
+    EXPECT_FALSE(says(plan, by_rows)) << plan.reason;
+    EXPECT_GE(bytes_of_lists(queries, custom), queries.rows() * 3 * 16);
+  }
+}
+
 TEST_F(Devices, AnIndexMovesBetweenContexts) {
   const Data& of = data();
   const NeighborGraph expected = knn(cpu(), of.table, of.queries, {.k = 5});

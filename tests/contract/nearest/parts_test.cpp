@@ -37,17 +37,6 @@ std::vector<std::int64_t> cuts_of(std::int64_t n, std::int64_t shards) {
   return cuts;
 }
 
-/// Rows from `begin` on as a filter of their own.
-std::vector<std::uint64_t> filter_from(const std::vector<std::uint64_t>& words, std::int64_t begin, std::int64_t end) {
-  if (words.empty()) return {};
-  std::vector<std::uint64_t> here(static_cast<std::size_t>((end - begin + 63) / 64), 0);
-  for (std::int64_t i = begin; i < end; ++i) {
-    const std::uint64_t bit = words[static_cast<std::size_t>(i / 64)] >> (i % 64) & 1;
-    here[static_cast<std::size_t>((i - begin) / 64)] |= bit << ((i - begin) % 64);
-  }
-  return here;
-}
-
 /// A whole search and how it is divided.
 struct Whole {
   TableView table;
@@ -199,19 +188,6 @@ INSTANTIATE_TEST_SUITE_P(Search, PartsOf,
                                   std::string(name_of(std::get<1>(tested.param)));
                          });
 
-/// Rows that permute the same two-decimal values.
-std::vector<double> permuted_rows(std::int64_t n, std::int64_t d, std::uint64_t seed) {
-  std::mt19937_64 draws(seed);
-  std::vector<double> values;
-  for (std::int64_t j = 0; j < d; ++j) values.push_back(static_cast<double>(draws() % 1000) / 100);
-  std::vector<double> rows;
-  for (std::int64_t i = 0; i < n; ++i) {
-    std::shuffle(values.begin(), values.end(), draws);
-    rows.insert(rows.end(), values.begin(), values.end());
-  }
-  return rows;
-}
-
 // Their distances from a query of one value are the same but for rounding: many have different keys, and the same root.
 TEST(Parts, AreMergedByKeysAndNotByDistances) {
   constexpr std::int64_t kCols = 24;
@@ -220,7 +196,7 @@ TEST(Parts, AreMergedByKeysAndNotByDistances) {
     const bool slow = metric == Metric::minkowski;
     const std::int64_t n = slow ? 100 : 600;
     const std::int64_t m = slow ? 25 : 200;
-    const std::vector<double> rows = permuted_rows(n, kCols, 7);
+    const std::vector<double> rows = permuted_decimals(n, kCols, 7);
     std::vector<double> asked;
     for (std::int64_t i = 0; i < m; ++i) asked.insert(asked.end(), kCols, 0.01 * static_cast<double>(i) + 0.005);
     Whole whole;

@@ -12,9 +12,11 @@
 #include "counted_polls.hpp"
 #include "ops/nearest/part_fit.hpp"
 #include "ops/nearest/part_lists.hpp"
+#include "vicinal/communicator.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/parts.hpp"
 #include "vicinal/radius_batches.hpp"
+#include "vicinal/shards.hpp"
 
 namespace vicinal {
 namespace {
@@ -37,6 +39,33 @@ TEST(Polls, ExcludedRowsOfAShard) {
     return polls_of([&] { (void)knn_part(shard.ctx, shard.table(), shard.queries(), options, {}); });
   };
   EXPECT_GE(polls(none), polls({}) + 1);
+}
+
+// Each plan and the search look at them as that of a part does, and one more look finds the most that are left out.
+TEST(Polls, ExcludedRowsOfARank) {
+  const PolledShard shard(kBetweenLooks);
+  const std::vector<std::int64_t> none(static_cast<std::size_t>(kBetweenLooks), -1);
+  const auto polls = [&](std::span<const std::int64_t> exclude) {
+    const KnnOptions options = {.k = 1, .method = Method::direct, .exclude = exclude};
+    Communicator self;
+    return polls_of([&] { (void)knn(shard.ctx, self, shard.table(), 0, shard.queries(), options); });
+  };
+  EXPECT_EQ(polls(none), polls({}) + 3 + 1);
+}
+
+// A k that is too large is refused with the number of rows that a query may choose from.
+TEST(Polls, ExcludedRowsThatAFilterAdmits) {
+  const PolledShard shard(kBetweenLooks);
+  const std::vector<std::int64_t> none(static_cast<std::size_t>(kBetweenLooks), -1);
+  std::vector<std::uint64_t> filter = {1};
+  const auto polls = [&](std::span<const std::int64_t> exclude) {
+    const KnnOptions options = {.k = 2, .method = Method::direct, .filter = filter, .exclude = exclude};
+    Communicator self;
+    return polls_of(
+        [&] { EXPECT_THROW((void)knn(shard.ctx, self, shard.table(), 0, shard.queries(), options), Error); });
+  };
+  // Two of the excluded rows before, and one for the filter.
+  EXPECT_EQ(polls(none), polls({}) + 2 + 1 + 1);
 }
 
 // With k above the number of rows all of them are found, as within an infinite radius, and listed.

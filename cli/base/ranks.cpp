@@ -1,0 +1,58 @@
+// See ranks.hpp.
+#include "base/ranks.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+
+#include "base/output.hpp"
+#include "ops/common/together.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+/// The longest time between two exchanges: a search in a large shard, on one rank more than on the others.
+constexpr std::chrono::hours kStallLimit(24);
+
+/// Whether Open MPI's mpirun has started several processes, of which this is one. MPI is not loaded to find out.
+bool is_started_by_mpirun() {
+  const char* const ranks = std::getenv("OMPI_COMM_WORLD_SIZE");
+  return ranks != nullptr && std::atoi(ranks) > 1;
+}
+
+Runtime make_runtime_of_rank(const CommonOptions& common, int ranks_on_host) {
+  CommonOptions own = common;
+  if (own.threads == 0) own.threads = std::max(1, Context::cpu().threads() / ranks_on_host);
+  Runtime runtime = make_runtime(own);
+  if (own.memory_limit.empty()) {
+    const std::uint64_t share = runtime.ctx.memory_limit() / static_cast<std::uint64_t>(ranks_on_host);
+    runtime.ctx = runtime.ctx.with_memory_limit(std::max<std::uint64_t>(1, share));
+  }
+  return runtime;
+}
+
+}  // namespace
+
+void run_on_ranks(const CommonOptions& common, const std::function<void(const RankRuntime& own)>& body) {
+  if (!is_started_by_mpirun()) {
+    Communicator ranks;
+    return body({ranks, common, make_runtime(common)});
+  }
+  CommonOptions own = common;
+  Communicator ranks = Communicator::mpi({.stall_limit = kStallLimit});
+  if (ranks.rank() > 0) {
+    silence_errors();
+    own.quiet = true;
+    own.json = false;
+  }
+  if (own.device == "auto") own.device = "cpu";
+  ops::by_ranks(ranks, [&] {
+    std::optional<Runtime> runtime;
+    ops::together(ranks, [&] { runtime = make_runtime_of_rank(own, ranks.ranks_on_host()); });
+    body({ranks, own, *runtime});
+  });
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,23 @@
+// A command whose work is divided among the processes that mpirun starts, its ranks (docs/ranks.md). Rank 0 speaks for
+// all of them: the others print nothing.
+#pragma once
+
+#include <functional>
+
+#include "base/common_options.hpp"
+#include "vicinal/communicator.hpp"
+
+namespace vicinal::cli {
+
+/// What a rank of a command works with.
+struct RankRuntime {
+  Communicator& ranks;
+  const CommonOptions& common;  ///< as given for rank 0; for the others without --json and with --quiet
+  const Runtime& runtime;       ///< with the rank's share of the host's cores and memory, unless options set them
+};
+
+/// Calls body once on each rank; without mpirun, on the only one. What one rank throws, all of them throw. With several
+/// ranks `--device auto` is the CPU.
+void run_on_ranks(const CommonOptions& common, const std::function<void(const RankRuntime& own)>& body);
+
+}  // namespace vicinal::cli

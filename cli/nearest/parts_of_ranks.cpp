@@ -1,0 +1,199 @@
+// See parts_of_ranks.hpp. What a rank does alone is a phase (ops/common/together.hpp): if one fails, all of them end.
+#include "nearest/parts_of_ranks.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/input.hpp"
+#include "base/output.hpp"
+#include "base/output_files.hpp"
+#include "base/planned_inputs.hpp"
+#include "base/ranks.hpp"
+#include "io/atomic_file.hpp"
+#include "nearest/manifest.hpp"
+#include "nearest/shard.hpp"
+#include "ops/common/together.hpp"
+#include "vicinal/shards.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+/// A rank's share of so many rows or queries.
+struct Share {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+Share share_of(std::int64_t count, int rank, int ranks) {
+  const auto cut = [&](std::int64_t number) {  // without count * number, which may not fit 64 bits
+    return count / ranks * number + count % ranks * number / ranks;
+  };
+  return {cut(rank), cut(rank + 1)};
+}
+
+/// Makes the folder if it is missing.
+void make_folder(const std::string& folder) {
+  std::error_code failed;
+  std::filesystem::create_directory(std::filesystem::path(folder).parent_path(), failed);
+  if (failed) {
+    throw Error(ErrorCode::io, fmt::format("-o: the folder '{}' cannot be made: {}", folder, failed.message()));
+  }
+  if (::access(folder.c_str(), W_OK) != 0) {
+    throw Error(ErrorCode::io, fmt::format("-o: the folder '{}' cannot be written: {}", folder, std::strerror(errno)));
+  }
+}
+
+/// One rank's part of the command.
+class RankOfSearch {
+ public:
+  RankOfSearch(const NeighborsCommand& command, KnnOptions options, const RankRuntime& own)
+      : command_(command), options_(options), own_(own), inputs_(own.runtime, command.common) {}
+
+  void run(std::chrono::steady_clock::time_point start);
+
+ private:
+  void read();
+  void write(const NeighborPart& part);
+  void tell(const NeighborPart& part, std::chrono::steady_clock::time_point start) const;
+  template <class Phase>
+  void together(const Phase& phase) {
+    ops::together(own_.ranks, phase);
+  }
+  [[nodiscard]] Share share(std::int64_t count) const { return share_of(count, own_.ranks.rank(), own_.ranks.size()); }
+
+  const NeighborsCommand& command_;
+  KnnOptions options_;
+  const RankRuntime& own_;
+  PlannedInputs inputs_;
+  std::optional<Context> ctx_;  // what the inputs leave
+  NeighborTables tables_;
+  std::vector<std::uint64_t> filter_;
+  TableView shard_;
+  std::int64_t first_row_ = 0;
+  TableView asked_;
+  std::vector<std::string> files_;
+};
+
+void RankOfSearch::read() {
+  refuse_for_parts(command_, "-o DIR/");
+  const Context& ctx = own_.runtime.ctx;
+  if (!command_.common.explain) make_folder(command_.output);
+  const ReadOptions reading = command_.reading();
+  const TableView shape = inputs_.add_table(command_.table, reading);
+  const TableView shape_asked = command_.queries.empty() ? TableView{} : inputs_.add_table(command_.queries, reading);
+  inputs_.add(command_.missing.fill_bytes(ctx, shape, shape_asked));
+  ctx_ = inputs_.fit("knn", [](const Context&) { return 0; });  // the search makes a plan with all ranks
+  tables_ = command_.read(own_.runtime);
+  const TableView& rows = tables_.rows.view;
+  if (rows.rows() < own_.ranks.size()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("mpirun: {} ranks, but {} has {} rows, and each rank needs one", own_.ranks.size(),
+                            command_.table, rows.rows()));
+  }
+  const Share mine = share(rows.rows());
+  first_row_ = mine.begin;
+  shard_ = rows.slice(mine.begin, mine.end);
+  filter_ = filter_of_rows(read_filter(ctx, command_.search.filter, rows.rows()), mine.begin, mine.end);
+  options_.filter = filter_;
+  if (command_.queries.empty()) return;
+  const Share queries = share(tables_.asked.view.rows());
+  asked_ = tables_.asked.view.slice(queries.begin, queries.end);
+}
+
+/// The parts appear when all of them are written, and the manifest when all have appeared.
+void RankOfSearch::write(const NeighborPart& part) {
+  const std::string& folder = command_.output;
+  Manifest manifest("knn", command_.table, command_.queries, part.info);
+  const std::int64_t queries = part.info.place.total_queries;
+  for (int rank = 0; rank < own_.ranks.size(); ++rank) {
+    const Share theirs = share_of(queries, rank, own_.ranks.size());
+    if (theirs.begin == theirs.end) continue;
+    files_.push_back(fmt::format("{}.part", theirs.begin));
+    manifest.add(files_.back(), theirs.begin, theirs.end - theirs.begin);
+  }
+  const bool is_first = own_.ranks.rank() == 0;
+  {
+    io::OutputGroup parts(own_.runtime.ctx.cancel_token());
+    together([&] {
+      const std::string file = fmt::format("{}.part", part.info.place.first_query);
+      if (part.info.queries > 0) write_part(own_.runtime.ctx, std::filesystem::path(folder) / file, part);
+    });
+    together([&] {  // of an earlier search: it must not name these parts
+      std::error_code failed;
+      if (is_first) std::filesystem::remove(manifest_in(folder), failed);
+      if (failed) throw Error(ErrorCode::io, fmt::format("-o: {}: {}", manifest_in(folder), failed.message()));
+    });
+    together([&] { parts.commit(); });
+  }
+  OutputFiles last;
+  together([&] {
+    if (!is_first) return;
+    manifest.write(folder);
+    last.commit();
+  });
+}
+
+void RankOfSearch::tell(const NeighborPart& part, std::chrono::steady_clock::time_point start) const {
+  if (own_.ranks.rank() > 0) return;
+  own_.runtime.progress->clear();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const std::int64_t queries = part.info.place.total_queries;
+  const std::int64_t neighbors = queries * part.info.k;
+  if (own_.common.json) {
+    Json search = part_json(part.info);
+    search["first_query"] = 0;
+    search["queries"] = queries;
+    return print_result({{"command", "knn"},
+                         {"ranks", own_.ranks.size()},
+                         {"search", search},
+                         {"neighbors", neighbors},
+                         {"seconds", seconds},
+                         {"plan", to_json(part.plan)},
+                         {"stats", to_json(part.stats)},
+                         {"output", command_.output},
+                         {"parts", files_}});
+  }
+  cli::tell(
+      own_.runtime, own_.common,
+      fmt::format("{} neighbors of {} rows among {} by {}, found by {} {} in {} ({})", format_count(neighbors),
+                  format_count(queries), format_count(part.info.rows), name_of(part.info.metric), own_.ranks.size(),
+                  own_.ranks.size() == 1 ? "rank" : "ranks", format_duration(seconds), ran_as(part.plan)));
+}
+
+void RankOfSearch::run(std::chrono::steady_clock::time_point start) {
+  together([&] { read(); });
+  const bool self = command_.queries.empty();
+  Plan plan = plan_knn(*ctx_, own_.ranks, shard_, first_row_, self ? nullptr : &asked_, options_);
+  std::array<std::int64_t, 1> most = {static_cast<std::int64_t>(plan.memory)};  // that some rank needs
+  own_.ranks.all_reduce_max(most);
+  plan.memory = static_cast<std::uint64_t>(most[0]);
+  if (command_.common.explain) {
+    plan.memory = inputs_.total(plan.memory);
+    if (own_.ranks.rank() == 0) print_plan(own_.common, plan);
+    return;
+  }
+  together([&] { inputs_.require("knn", plan.memory); });
+  const NeighborPart part = self ? knn_part(*ctx_, own_.ranks, shard_, first_row_, options_)
+                                 : knn_part(*ctx_, own_.ranks, shard_, first_row_, asked_, options_);
+  write(part);
+  tell(part, start);
+}
+
+}  // namespace
+
+void write_parts_of_ranks(const NeighborsCommand& command, const KnnOptions& options,
+                          std::chrono::steady_clock::time_point start) {
+  run_on_ranks(command.common, [&](const RankRuntime& own) { RankOfSearch(command, options, own).run(start); });
+}
+
+}  // namespace vicinal::cli
