@@ -57,7 +57,7 @@ TEST(Polls, ExcludedRowsOfARank) {
 TEST(Polls, ExcludedRowsThatAFilterAdmits) {
   const PolledShard shard(kBetweenLooks);
   const std::vector<std::int64_t> none(static_cast<std::size_t>(kBetweenLooks), -1);
-  std::vector<std::uint64_t> filter = {1};
+  const std::vector<std::uint64_t> filter = {1};
   const auto polls = [&](std::span<const std::int64_t> exclude) {
     const KnnOptions options = {.k = 2, .method = Method::direct, .filter = filter, .exclude = exclude};
     Communicator self;
