@@ -116,8 +116,8 @@ def test_all_ranks_end_with_one_sentence(run, ok, tmp_path, tables):
     (tmp_path / "file").write_text("no folder")
     for words, code, sentence in [
         ("bad.npy -k 3 -o out/", 3, "rank 2: bad.npy: row 120, column 1 is not a finite number"),
-        ("table.npy -k 157 -o out/", 2, "k: is 157, but at most 156 of the 157 table rows can be neighbors; a row is not "
-                                        "its own neighbor"),
+        ("table.npy -k 157 -o out/", 2, "k: is 157, but at most 156 of the 157 table rows can be neighbors; a row is "
+                                        "not its own neighbor"),
         ("none.npy -k 3 -o out/", 3, "rank 0: cannot open 'none.npy': No such file or directory"),
         ("two.npy -k 1 -o out/", 2, "rank 0: mpirun: 3 ranks, but two.npy has 2 rows, and each rank needs one"),
         ("table.npy -k 3 -o file/", 3, "rank 0: -o: the folder 'file/' cannot be made"),
