@@ -435,7 +435,9 @@ NeighborPart ShardSearch::search(const TableView& shard, Bitmap filter, const Ta
     part = part_within(ctx, shard, queries, options, place, call_.kind, beside_ + part_bytes_);
   }
   add_stats(part.stats, true, stats_);
-  if (searches_++ == 0) {  // what was planned for values that nobody had seen
+  ++searches_;
+  if (shard.rows() > largest_searched_) {  // what was planned for values that nobody had seen
+    largest_searched_ = shard.rows();
     part.plan.memory = plan_.memory;
     part.plan.expected_seconds = plan_.expected_seconds;
     plan_ = part.plan;

@@ -117,8 +117,9 @@ class ShardSearch {
   Known known_;
   Division division_;
   Plan plan_;
-  std::uint64_t beside_ = 0;  // bytes that are planned beside a search
-  int searches_ = 0;          // that are done
+  std::uint64_t beside_ = 0;           // bytes that are planned beside a search
+  int searches_ = 0;                   // that are done
+  std::int64_t largest_searched_ = 0;  // rows of the largest shard of these, whose method the plan names
   int all_searches_ = 1;
 
   std::optional<KLists> lists_;       // knn
