@@ -716,6 +716,10 @@ NeighborGraph ShardSearch::find() {
   require_long_lists();
   together(ranks_, [&] {
     if (call_.kind == PartKind::radius && m > 0) {
+      std::uint64_t entries = 0;
+      for (const NeighborPart& part : parts_) entries += part.ids.size();
+      core::require_memory(ctx_, beside_ + part_bytes_ + (2 * entries + static_cast<std::uint64_t>(m) + 1) * kWordBytes,
+                           kLists);
       graph = merge(core::beside(ctx_, beside_ + part_bytes_), parts_);
       parts_.clear();
     }
