@@ -47,6 +47,7 @@ Shard::Shard(const NeighborsCommand& command) : command_(command) {
   end_ = end_of_range(std::string_view(text).substr(colon + 1), -1, text);
   if (end_ >= 0 && end_ <= begin_) refuse_rows(fmt::format("'{}' has no rows", text));
   if (!command.output.ends_with(".part")) refuse_rows("needs a file for the part, -o FILE.part");
+  if (command.resume.any()) refuse_rows("--resume keeps blocks of the whole search, and cannot be combined with it");
   const std::string changed = command.graph_output.given();
   if (!changed.empty()) refuse_rows(changed + " changes merged lists only; give it to a command that reads them");
   if (!command.report.empty()) refuse_rows("--report shows merged lists only");
