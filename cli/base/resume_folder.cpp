@@ -155,8 +155,19 @@ void ResumeFolder::refuse_foreign_files() const {
   for (const std::string& name : names()) {
     if (is_kept(name) && (!is_new || name == kLock || name == kRecord)) continue;
     if (is_new) ::unlink((path_ / kLock).c_str());
-    refuse(ErrorCode::invalid_argument,
-           fmt::format("'{}' is not of an interrupted job; name a new or an empty folder", (path_ / name).string()));
+    refuse_foreign(name);
+  }
+}
+
+void ResumeFolder::refuse_foreign(const std::string& name) const {
+  refuse(ErrorCode::invalid_argument,
+         fmt::format("'{}' is not of an interrupted job; remove it, or name a new folder", file(name).string()));
+}
+
+void ResumeFolder::require_only(const std::vector<std::string>& files) const {
+  for (const std::string& name : names()) {
+    const bool is_known = std::find(files.begin(), files.end(), name) != files.end();
+    if (name.ends_with(suffix_) && !is_known) refuse_foreign(name);
   }
 }
 

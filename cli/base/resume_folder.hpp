@@ -52,6 +52,8 @@ class ResumeFolder {
   /// Writes the record with another state.
   void save(Json state);
   [[nodiscard]] std::filesystem::path file(const std::string& name) const { return path_ / name; }
+  /// Throws `invalid_argument` for a file with the suffix that is none of these.
+  void require_only(const std::vector<std::string>& files) const;
   /// Throws `bad_data` saying that the file is not the one that the record tells of.
   [[noreturn]] void refuse_file(const std::string& name, const std::string& remedy) const;
   /// The job is done: removes all that it kept, the record last, and the folder where this job made it.
@@ -64,6 +66,7 @@ class ResumeFolder {
   void read_record(const std::vector<JobFact>& facts);
   void compare(const std::vector<JobFact>& facts, const Json& job) const;
   void refuse_foreign_files() const;
+  [[noreturn]] void refuse_foreign(const std::string& name) const;
   [[nodiscard]] bool is_kept(std::string_view name) const;
   [[nodiscard]] std::filesystem::path record() const;
   [[nodiscard]] std::vector<std::string> names() const;

@@ -77,11 +77,11 @@ std::vector<JobFact> SearchBlocks::facts() const {
   return facts;
 }
 
-/// The blocks of an earlier run follow each other from row 0 on. One whose file was removed is searched again.
+/// The blocks of an earlier run follow each other from row 0 on. One whose file was removed is searched again, and so
+/// is the one after them, whose file may be there already.
 void SearchBlocks::read_blocks() {
-  const Json& state = folder_.state();
-  if (!state.contains("blocks")) return;
-  for (const Json& kept : state["blocks"]) {
+  std::vector<std::string> files;
+  for (const Json& kept : folder_.state().value("blocks", Json::array())) {
     Block block{blocks_.empty() ? 0 : blocks_.back().end, kept.value("end", std::int64_t{0}),
                 kept.value("digest", std::string())};
     const std::string name = file_of(block.begin);
@@ -94,7 +94,10 @@ void SearchBlocks::read_blocks() {
       folder_.refuse_file("job.json", "remove the folder to begin anew");
     if (block.is_there) done_ += block.end - block.begin;
     blocks_.push_back(std::move(block));
+    files.push_back(name);
   }
+  files.push_back(file_of(blocks_.empty() ? 0 : blocks_.back().end));
+  folder_.require_only(files);
 }
 
 std::int64_t SearchBlocks::first_size() const {

@@ -262,9 +262,10 @@ def test_damaged_and_foreign_files_are_refused(vicinal, ok, tmp_path, stopped):
     record.write_text("[]")
     assert "is not the record of an interrupted job" in refused(vicinal, *stopped, code=3)
     record.write_text(text)
-    (tmp_path / "kept" / "notes.txt").write_text("mine")
-    assert "'kept/notes.txt' is not of an interrupted job" in refused(vicinal, *stopped, code=2)
-    (tmp_path / "kept" / "notes.txt").unlink()
+    for name in ("notes.txt", "65.part", "notes.part"):
+        (tmp_path / "kept" / name).write_text("mine")
+        assert f"'kept/{name}' is not of an interrupted job" in refused(vicinal, *stopped, code=2)
+        (tmp_path / "kept" / name).unlink()
     first.unlink()
     ok(*stopped)
     assert (tmp_path / "out.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
