@@ -205,6 +205,7 @@ std::uint64_t KMeansCommand::output_bytes(std::int64_t rows) const {
   std::uint64_t bytes_per_row = is_csv_output(output) ? kLine : 0;
   if (writes_distances()) bytes_per_row += 8;
   if (!label.empty() || !labels_file.empty()) bytes_per_row += 8 + 8;
+  if (resume.any() && runs > 1) bytes_per_row += 4 + 8;  // labels of the best run, as they were read and are written
   return static_cast<std::uint64_t>(rows) * bytes_per_row + (writes_distances() ? kBlock : 0);
 }
 

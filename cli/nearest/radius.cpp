@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -195,9 +196,19 @@ void RadiusCommand::run() const {
   std::optional<SearchBlocks> blocks;
   WholeSearch whole;
   RadiusOptions of_block;
+  // Lists that are too long are refused with what the whole command needs.
+  const auto naming_need = [&](const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::over_memory) throw;
+      inputs.require("radius", plan(ctx.with_memory_limit(1), rows.view, asked.view, options).memory);
+      throw;
+    }
+  };
   if (resume.any()) {
     whole = search_of_blocks(ctx, tables, index.emplace(ctx, rows.view), options, of_block);
-    blocks.emplace(runtime, *this, tables, whole).run();
+    naming_need([&] { blocks.emplace(runtime, *this, tables, whole).run(); });
   }
   OutputFiles together;
   std::optional<io::GraphWriter> writer;
@@ -219,17 +230,13 @@ void RadiusCommand::run() const {
   const auto take = [&](std::int64_t first, const NeighborGraph& found) {
     change ? pass_on_changed(first, found, change, deliver_lists) : deliver_lists(first, found);
   };
-  try {
+  naming_need([&] {
     profile.stats = (blocks            ? blocks->lists(ctx, take)
                      : queries.empty() ? radius_batches(ctx, rows.view, options, take)
                                        : radius_batches(ctx, rows.view, asked.view, options, take))
                         .stats;
-    if (blocks) profile.plan = whole.plan;
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::over_memory) throw;
-    inputs.require("radius", plan(ctx.with_memory_limit(1), rows.view, asked.view, options).memory);
-    throw;
-  }
+  });
+  if (blocks) profile.plan = whole.plan;
   if (writer) writer->commit();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   written.plan = profile.plan;
