@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -18,20 +18,7 @@
 namespace vicinal::cli {
 namespace {
 
-constexpr std::uint64_t kPrimes[] = {0x9e3779b185ebca87, 0xc2b2ae3d27d4eb4f, 0x165667b19e3779f9, 0x85ebca77c2b2ae63,
-                                     0x27d4eb2f165667c5};
 constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
-
-std::uint64_t round_of(std::uint64_t lane, std::uint64_t word) {
-  return std::rotl(lane + word * kPrimes[1], 31) * kPrimes[0];
-}
-
-template <class Word>
-Word word_at(const unsigned char* at) {
-  Word word = 0;
-  std::memcpy(&word, at, sizeof word);
-  return word;
-}
 
 /// The elements of rows that do not follow each other, copied so that they do.
 void copy_row(const TableView& table, std::int64_t row, std::size_t width, unsigned char* to) {
@@ -44,51 +31,16 @@ void copy_row(const TableView& table, std::int64_t row, std::size_t width, unsig
 
 }  // namespace
 
-void Digest::take(const unsigned char* stripe) {
-  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-    lanes_[lane] = round_of(lanes_[lane], word_at<std::uint64_t>(stripe + 8 * lane));
-  }
-}
-
 void Digest::add(const void* data, std::size_t bytes) {
-  const auto* from = static_cast<const unsigned char*>(data);
-  const std::size_t held = bytes_ % kStripe;
+  if (bytes == 0) return;  // zlib begins anew where there is no address
+  const auto* const from = static_cast<const Bytef*>(data);
+  crc32_ = static_cast<std::uint32_t>(::crc32_z(crc32_, from, bytes));
+  adler32_ = static_cast<std::uint32_t>(::adler32_z(adler32_, from, bytes));
   bytes_ += bytes;
-  if (held > 0) {
-    const std::size_t taken = std::min(bytes, kStripe - held);
-    std::copy_n(from, taken, rest_.data() + held);
-    if (held + taken < kStripe) return;
-    take(rest_.data());
-    from += taken;
-    bytes -= taken;
-  }
-  for (; bytes >= kStripe; from += kStripe, bytes -= kStripe) take(from);
-  std::copy_n(from, bytes, rest_.data());
-}
-
-std::uint64_t Digest::value() const {
-  std::uint64_t hash = kPrimes[4];
-  if (bytes_ >= kStripe) {
-    hash = std::rotl(lanes_[0], 1) + std::rotl(lanes_[1], 7) + std::rotl(lanes_[2], 12) + std::rotl(lanes_[3], 18);
-    for (const std::uint64_t lane : lanes_) hash = (hash ^ round_of(0, lane)) * kPrimes[0] + kPrimes[3];
-  }
-  hash += bytes_;
-  const unsigned char* at = rest_.data();
-  const unsigned char* const end = at + bytes_ % kStripe;
-  for (; end - at >= 8; at += 8) {
-    hash = std::rotl(hash ^ round_of(0, word_at<std::uint64_t>(at)), 27) * kPrimes[0] + kPrimes[3];
-  }
-  for (; end - at >= 4; at += 4) {
-    hash = std::rotl(hash ^ (word_at<std::uint32_t>(at) * kPrimes[0]), 23) * kPrimes[1] + kPrimes[2];
-  }
-  for (; at != end; ++at) hash = std::rotl(hash ^ (*at * kPrimes[4]), 11) * kPrimes[0];
-  hash = (hash ^ (hash >> 33)) * kPrimes[1];
-  hash = (hash ^ (hash >> 29)) * kPrimes[2];
-  return hash ^ (hash >> 32);
 }
 
 std::string Digest::text() const {
-  return fmt::format("{:016x}", value());
+  return fmt::format("{:08x}{:08x}-{}", crc32_, adler32_, bytes_);
 }
 
 std::string digest_of(std::string_view text) {

@@ -1,7 +1,6 @@
-// A digest of bytes: XXH64, by which a command recognizes the tables and files of an earlier run.
+// A digest of bytes, by which a command recognizes the tables and files of an earlier run.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -14,21 +13,18 @@
 
 namespace vicinal::cli {
 
-/// XXH64 of all bytes that were added, with seed 0. It notices accidental changes, not those that someone intends.
+/// CRC-32 and Adler-32 of all bytes that were added, and their number. It notices accidental changes, not those that
+/// someone intends.
 class Digest {
  public:
   void add(const void* data, std::size_t bytes);
   void add(std::string_view text) { add(text.data(), text.size()); }
-  [[nodiscard]] std::uint64_t value() const;
-  /// 16 hexadecimal digits.
+  /// 16 hexadecimal digits, those of CRC-32 first, "-" and the number of bytes.
   [[nodiscard]] std::string text() const;
 
  private:
-  static constexpr std::size_t kStripe = 32;
-  void take(const unsigned char* stripe);
-
-  std::array<std::uint64_t, 4> lanes_ = {0x60ea27eeadc0b5d6, 0xc2b2ae3d27d4eb4f, 0, 0x61c8864e7a143579};
-  std::array<unsigned char, kStripe> rest_ = {};
+  std::uint32_t crc32_ = 0;
+  std::uint32_t adler32_ = 1;
   std::uint64_t bytes_ = 0;
 };
 

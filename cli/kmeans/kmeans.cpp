@@ -502,8 +502,8 @@ void KMeansCommand::run() const {
   if (!report.empty()) write_text(report, text);
   together.commit();
   runtime.progress->clear();
-  if (resumed) resumed->finish();
   tell_all(runtime, clustered, found, names, fit, scores, seconds);
+  if (resumed) resumed->finish();
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class ResumedClustering {
   /// Options with which `kmeans` goes on from the state and keeps later ones here. They borrow from this object.
   [[nodiscard]] KMeansOptions options(KMeansOptions options);
   /// The result is written elsewhere: removes what the folder has.
-  void finish() { folder_.finish(); }
+  void finish();
 
  private:
   void read_state();

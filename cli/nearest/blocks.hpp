@@ -39,13 +39,13 @@ class SearchBlocks {
   /// Rows that are asked about.
   [[nodiscard]] std::int64_t rows() const { return asked_.rows(); }
   /// The lists are written elsewhere: removes what the folder has.
-  void finish() { folder_.finish(); }
+  void finish();
 
  private:
   struct Block {
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    std::string digest;  // of its file
+    std::string digest;  // of its file; empty while it is searched again
     bool is_there = false;
   };
 
@@ -54,6 +54,9 @@ class SearchBlocks {
   void search(Block& block);
   void save();
   [[nodiscard]] std::int64_t first_size() const;
+  /// Shows the progress of reading a block's lists as that of reading all.
+  void show_reading(const Block& block) const;
+  [[nodiscard]] double share(std::int64_t row) const;
   [[nodiscard]] PartSource open(const Context& ctx, const Block& block) const;
 
   const Runtime& runtime_;

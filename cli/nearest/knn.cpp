@@ -85,8 +85,8 @@ void KnnCommand::run_in_blocks(const Runtime& runtime, const Context& ctx, const
 void KnnCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
   const Runtime runtime = make_runtime(common);
-  if (!row_range.empty()) return run_part(runtime, start);
   resume.check();
+  if (!row_range.empty()) return run_part(runtime, start);
   check_output("-o", output, {".npz", ".csv"});
   check_output("--report", report, {".html", ".htm"});
   graph_output.check(queries, search.metric, output);

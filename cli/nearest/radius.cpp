@@ -39,6 +39,8 @@ struct RadiusCommand : NeighborsCommand {
                           const RadiusOptions& options) const;
   void run_count(const Runtime& runtime, const Context& ctx, const NeighborTables& tables, const RadiusOptions& options,
                  Clock::time_point start) const;
+  void tell_counts(const Runtime& runtime, const NeighborTables& tables, const NeighborCounts& found,
+                   Clock::time_point start) const;
   [[nodiscard]] WholeSearch search_of_blocks(const Context& ctx, const NeighborTables& tables, const Index& index,
                                              const RadiusOptions& options, RadiusOptions& of_block) const;
 };
@@ -54,7 +56,7 @@ WholeSearch RadiusCommand::search_of_blocks(const Context& ctx, const NeighborTa
                                             const RadiusOptions& options, RadiusOptions& of_block) const {
   WholeSearch whole;
   whole.kind = count_only ? PartKind::count : PartKind::radius;
-  whole.facts = {{"radius", radius, "--radius"}};
+  whole.facts = {{"radius", format_number(radius), "--radius"}};
   whole.filter = options.filter;
   whole.plan = plan(ctx, tables.rows.view, tables.asked.view, options);
   of_block = options;
@@ -73,7 +75,6 @@ void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const 
                               const RadiusOptions& options, Clock::time_point start) const {
   const Table& rows = tables.rows;
   const Table& asked = tables.asked;
-  const RowNames called = names(tables).asked;
   const Index index(ctx, rows.view);
   std::optional<SearchBlocks> blocks;
   WholeSearch whole;
@@ -86,19 +87,25 @@ void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const 
                                : queries.empty() ? count(ctx, index, options)
                                                  : count(ctx, index, asked.view, options);
   runtime.ctx.check_cancelled();
-  const auto m = static_cast<std::int64_t>(found.counts.size());
   OutputFiles together;
-  if (!output.empty()) write_counts(output, found.counts, called);
+  if (!output.empty()) write_counts(output, found.counts, names(tables).asked);
   together.commit();
-  if (blocks) blocks->finish();
   runtime.progress->clear();
+  tell_counts(runtime, tables, found, start);
+  if (blocks) blocks->finish();
+}
+
+void RadiusCommand::tell_counts(const Runtime& runtime, const NeighborTables& tables, const NeighborCounts& found,
+                                Clock::time_point start) const {
+  const auto m = static_cast<std::int64_t>(found.counts.size());
+  const RowNames called = names(tables).asked;
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const std::int64_t total = std::accumulate(found.counts.begin(), found.counts.end(), std::int64_t{0});
   const auto [least, most] = std::minmax_element(found.counts.begin(), found.counts.end());
   if (common.json) {
     Json json = {{"command", "radius"},
                  {"rows", m},
-                 {"table_rows", rows.view.rows()},
+                 {"table_rows", tables.rows.view.rows()},
                  {"dropped_rows", tables.dropped},
                  {"radius", radius},
                  {"neighbors", total},
@@ -151,8 +158,8 @@ void RadiusCommand::run_part(const Runtime& runtime, Clock::time_point start) co
 void RadiusCommand::run() const {
   const auto start = Clock::now();
   const Runtime runtime = make_runtime(common);
-  if (!row_range.empty()) return run_part(runtime, start);
   resume.check();
+  if (!row_range.empty()) return run_part(runtime, start);
   check_output("--report", report, {".html", ".htm"});
   if (count_only && !report.empty()) {
     throw Error(ErrorCode::invalid_argument, "--report: shows neighbors, which --count does not keep");

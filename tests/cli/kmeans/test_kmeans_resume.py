@@ -3,9 +3,11 @@ not (docs/scale.md)."""
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
+import zlib
 
 import numpy as np
 import pytest
@@ -50,6 +52,13 @@ def stop(command, folder, arguments, at, sent=signal.SIGKILL):
             (folder / name).unlink(missing_ok=True)
     assert state(folder) >= at, told
     return running.returncode, told
+
+
+def write_record(folder, record):
+    """Writes a record that is as it should be: its digest is that of what it has."""
+    text = json.dumps({key: value for key, value in record.items() if key != "digest"}, separators=(",", ":"))
+    digest = f"{zlib.crc32(text.encode()):08x}{zlib.adler32(text.encode()):08x}-{len(text)}"
+    (folder / "kept" / "job.json").write_text(json.dumps({**record, "digest": digest}))
 
 
 def refused(vicinal, *arguments, code):
@@ -146,12 +155,49 @@ def test_what_does_not_fit_is_refused(command, vicinal, ok, tmp_path, table):
     file.unlink()
     assert file.name in refused(vicinal, *clustering, code=3)
     file.write_bytes(kept[file.name])
+    record = json.loads(kept["job.json"])
+    for change in ({"file": 1}, {"file": "../table.npy"}, {"file": "2.checkpoint"}, {"digest": None}):
+        write_record(tmp_path, {**record, "state": {**record["state"], **change}})
+        assert "'kept/job.json' is damaged" in told(code=3)
+    write_record(tmp_path, {**record, "job": {**record["job"], "vicinal": "0.0.9"}})
+    assert "whose version of vicinal is 0.0.9, not" in told()
+    write_record(tmp_path, record)
     told_of_search = refused(vicinal, "knn", "table.npy", "-k", 3, "-o", "x.npz", "--resume", "kept", code=2)
     assert "'kept/job.json' is of " in told_of_search
     ok(*clustering)
     same(tmp_path, ["out.npz"])
     for other in (["--scan", "2..4"], ["--model", "model"]):
         assert "--resume" in refused(vicinal, "kmeans", "table.npy", *KEEP, *other, code=2)
+
+
+def test_a_result_that_cannot_be_printed_is_kept(command, ok, tmp_path, table):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([command, *map(str, [*CLUSTER, *KEEP])], cwd=tmp_path, stdout=full,
+                              stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 3 and state(tmp_path)[1] > 0, done
+    ok(*CLUSTER, *KEEP)
+    assert not (tmp_path / "kept").exists()
+
+
+def test_a_folder_that_is_another_job_s_now(command, vicinal, ok, tmp_path, table):
+    """A process whose folder was removed leaves the new one as it is."""
+    running = subprocess.Popen([command, *map(str, CLUSTER), "--runs", "90", "-o", "out.npz", *map(str, KEEP)],
+                               cwd=tmp_path, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        while state(tmp_path) < (0, 1):
+            assert running.poll() is None
+            time.sleep(0.002)
+        running.send_signal(signal.SIGSTOP)
+        shutil.rmtree(tmp_path / "kept")
+        stop(command, tmp_path, [*CLUSTER[:-1], 4, "-o", "out.npz", *KEEP], (0, 3))
+        kept = {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
+        running.send_signal(signal.SIGCONT)
+        _, told = running.communicate(timeout=60)
+    finally:
+        running.kill()
+        running.communicate()
+    assert running.returncode == 3 and "'kept' is no longer the folder of this process" in told, told
+    assert kept == {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
 
 
 def test_a_full_disk(vicinal, ok, tmp_path, table):

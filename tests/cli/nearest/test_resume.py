@@ -4,9 +4,12 @@ that was not (docs/scale.md)."""
 import json
 import os
 import resource
+import select
+import shutil
 import signal
 import subprocess
 import time
+import zlib
 
 import numpy as np
 import pytest
@@ -26,6 +29,13 @@ def slow(tmp_path):
     """A table whose search takes most of a second."""
     np.save(tmp_path / "table.npy", np.random.default_rng(1).normal(size=(2500, 6)))
     return ["knn", "table.npy", "-k", 9, "--metric", "minkowski", "--p", 3.5, "--threads", 2]
+
+
+@pytest.fixture
+def long(tmp_path):
+    """A table whose search takes many seconds, for those that are killed."""
+    np.save(tmp_path / "long.npy", np.random.default_rng(1).normal(size=(20000, 6)))
+    return ["knn", "long.npy", "-k", 9, "--metric", "minkowski", "--p", 3.5, "--threads", 1]
 
 
 KEEP = ["--resume", "kept", "--resume-every", 0]  # blocks of 64 rows
@@ -56,6 +66,34 @@ def stop(command, folder, arguments, at, sent=signal.SIGKILL):
     return running.returncode, told
 
 
+def wait_for(what, running):
+    until = time.monotonic() + 60
+    while not what():
+        assert running.poll() is None and time.monotonic() < until
+        time.sleep(0.002)
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def write_record(folder, record):
+    """Writes a record that is as it should be: its digest is that of what it has."""
+    text = json.dumps({key: value for key, value in record.items() if key != "digest"}, separators=(",", ":"))
+    digest = f"{zlib.crc32(text.encode()):08x}{zlib.adler32(text.encode()):08x}-{len(text)}"
+    (folder / "kept" / "job.json").write_text(json.dumps({**record, "digest": digest}))
+
+
+def finish_blocks(vicinal, folder, *search):
+    """Searches all blocks; the output cannot be written, so they stay."""
+    suffix = "npy" if "--count" in search else "csv"
+    (folder / f"full.{suffix}").symlink_to("/dev/full")
+    done = vicinal(*search, "-o", f"full.{suffix}")
+    assert done.returncode == 3 and f"full.{suffix}" in done.stderr, done
+    (folder / f"full.{suffix}").unlink()
+    return [int(path.stem) for path in blocks(folder)]
+
+
 def refused(vicinal, *arguments, code, **options):
     done = vicinal(*arguments, **options)
     assert done.returncode == code, done
@@ -76,12 +114,24 @@ SEARCHES = [
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_blocks_give_the_same_file(ok, tmp_path, tables, search):
+def test_blocks_give_the_same_file(vicinal, ok, tmp_path, tables, search):
+    rows = 300 if "queries.npy" in search else 700
     for suffix in ("npz", "csv"):
         ok(*search.split(), "-o", f"whole.{suffix}")
+        if suffix == "csv":
+            assert finish_blocks(vicinal, tmp_path, *search.split(), *KEEP) == list(range(0, rows, 64))
         ok(*search.split(), "-o", f"out.{suffix}", *KEEP)
         assert (tmp_path / f"out.{suffix}").read_bytes() == (tmp_path / f"whole.{suffix}").read_bytes()
         assert not (tmp_path / "kept").exists()
+
+
+def test_the_first_block_is_small(vicinal, ok, tmp_path, tables):
+    """Whatever the plan expects: it does not know how long the lists within an infinite radius are to write."""
+    search = ["radius", "table.npy", "-r", "inf", "--resume", "kept"]
+    assert finish_blocks(vicinal, tmp_path, *search)[:2] == [0, 64]
+    ok(*search, "-o", "out.npz")
+    ok(*search[:4], "-o", "whole.npz")
+    assert (tmp_path / "out.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
 
 
 @pytest.mark.parametrize("queries", [[], ["queries.npy"]])
@@ -93,10 +143,11 @@ def test_counts(ok, ok_json, tmp_path, tables, queries):
     assert told["rows"] == (300 if queries else 700) and told["files"] == ["out.npy"]
 
 
-def test_what_is_printed_is_the_same(ok, tables):
+def test_what_is_printed_is_the_same(ok, ok_json, tables):
     search = ["knn", "table.npy", "-k", 7]
     assert ok(*search, *KEEP) == ok(*search)
-    assert "memory" in ok(*search, *KEEP, "--explain")
+    needed = ok_json(*search, *KEEP, "--explain")["plan"]["memory_bytes"]
+    assert ok(*search, *KEEP, "--memory-limit", needed) == ok(*search)
 
 
 def test_a_killed_search_goes_on(command, vicinal, ok, tmp_path, slow):
@@ -119,6 +170,9 @@ def test_a_killed_search_goes_on(command, vicinal, ok, tmp_path, slow):
     lines = done.stderr.partition("resumed from")[2].split("\x1b[2Ksearch")[1:]
     shares = [int(line.split(" %")[0].split()[-1]) for line in lines]
     assert shares and 100 * searched // 2500 <= min(shares) and max(shares) <= 100
+    lines = done.stderr.split("\x1b[2Kmerge")[1:]
+    shares = [int(line.split(" %")[0].split()[-1]) for line in lines]
+    assert shares == sorted(shares) and shares.count(100) <= 1, shares  # not of each block by itself
     assert (tmp_path / "out.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.npz", "table.npy", "whole.npz"]
 
@@ -138,14 +192,12 @@ def test_a_folder_of_the_user_stays(ok, tmp_path, tables):
     assert list((tmp_path / "kept").iterdir()) == []
 
 
-def test_two_at_once(command, vicinal, tmp_path, slow):
-    search = [*slow, "-o", "out.npz", *KEEP]
+def test_two_at_once(command, vicinal, tmp_path, long):
+    search = [*long, "-o", "out.npz", *KEEP]
     running = start(command, tmp_path, search)
-    while not blocks(tmp_path):
-        assert running.poll() is None
-        time.sleep(0.002)
-    running.send_signal(signal.SIGSTOP)
     try:
+        wait_for(lambda: blocks(tmp_path), running)
+        running.send_signal(signal.SIGSTOP)
         assert "--resume: 'kept' is in use by another process" in refused(vicinal, *search, code=3)
     finally:
         running.kill()
@@ -153,30 +205,92 @@ def test_two_at_once(command, vicinal, tmp_path, slow):
     assert blocks(tmp_path)
 
 
+def test_a_folder_that_is_another_job_s_now(command, vicinal, ok, tmp_path, tables, long):
+    """A process whose folder was removed leaves the new one as it is."""
+    running = start(command, tmp_path, [*long, "-o", "out.npz", *KEEP])
+    other = ["knn", "table.npy", "-k", 9, "--metric", "cosine"]
+    try:
+        wait_for(lambda: blocks(tmp_path), running)
+        running.send_signal(signal.SIGSTOP)
+        shutil.rmtree(tmp_path / "kept")
+        finish_blocks(vicinal, tmp_path, *other, *KEEP)
+        kept = contents(tmp_path / "kept")
+        running.send_signal(signal.SIGCONT)
+        _, told = running.communicate(timeout=60)
+    finally:
+        running.kill()
+        running.communicate()
+    assert running.returncode == 3 and "'kept' is no longer the folder of this process" in told, told
+    assert contents(tmp_path / "kept") == kept
+    ok(*other, *KEEP, "-o", "out.npz")
+    ok(*other, "-o", "whole.npz")
+    assert (tmp_path / "out.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+
+
+@pytest.mark.parametrize("change", ["lock", "block", "stranger"])
+def test_what_is_removed_at_the_end(command, ok, tmp_path, tables, change):
+    """Its own files only, while the folder is its own; what stays is a note, for the result is there."""
+    search = ["knn", "table.npy", "-k", 61, "-o", "-"]
+    running = start(command, tmp_path, [*search, *KEEP])
+    kept = tmp_path / "kept"
+    assert select.select([running.stdout], [], [], 60)[0]  # the lists are read, and most wait for room in the pipe
+    stays = set()
+    if change == "lock":
+        (kept / "lock").unlink()
+        stays = {path.name for path in kept.iterdir()}
+    elif change == "block":
+        (kept / "0.part").unlink()
+        (kept / "0.part").mkdir()
+        stays = {path.name for path in kept.iterdir()}
+    else:
+        (kept / "64000.part").write_text("mine")
+        stays = {"64000.part"}
+    printed, told = running.communicate(timeout=60)
+    assert running.returncode == 0 and printed == ok(*search)
+    assert ("note: --resume: " in told) == (change != "stranger"), told
+    assert {path.name for path in kept.iterdir()} == stays
+
+
+def test_results_that_cannot_be_printed_are_kept(command, ok, tmp_path, tables):
+    for search in (["radius", "table.npy", "-r", 1, "--count"], ["radius", "table.npy", "-r", 1], ["knn", "table.npy"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([command, *map(str, [*search, *KEEP])], cwd=tmp_path, stdout=full,
+                                  stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 3 and len(blocks(tmp_path)) == 11, done
+        assert ok(*search, *KEEP) == ok(*search)
+        assert not (tmp_path / "kept").exists()
+
+
 @pytest.fixture
 def stopped(vicinal, ok, tmp_path, tables):
-    """A folder with three blocks of a search, as a killed process leaves it."""
-    search = ["knn", "table.npy", "queries.npy", "-k", 7, "--filter", "few.npy", *KEEP, "-o", "out.npz"]
+    """A folder with the five blocks of a search whose output could not be written."""
+    search = ["knn", "table.npy", "queries.npy", "-k", 7, "--filter", "few.npy", *KEEP]
     ok(*search[:7], "-o", "whole.npz")
-    # The output cannot be written where a folder appears in its place; what was found is kept.
-    limit = 64 * 7 * 16 + 2500
+    assert len(finish_blocks(vicinal, tmp_path, *search)) == 5
+    return [*search, "-o", "out.npz"]
+
+
+def test_a_full_disk(vicinal, tmp_path, stopped):
+    """The output did not fit (fixture); every block is kept, and the same command writes it."""
+    assert not list(tmp_path.glob("**/*.tmp.*"))
+    done = vicinal(*stopped)
+    assert done.returncode == 0 and "resumed from 'kept': 300 of 300 rows were searched before" in done.stderr, done
+    assert (tmp_path / "out.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+
+
+def test_a_block_that_is_searched_again_may_be_interrupted(vicinal, ok, tmp_path, stopped):
+    (tmp_path / "kept" / "0.part").unlink()
 
     def few():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))  # a record, but no block
 
-    done = vicinal(*search, preexec_fn=few)
-    assert done.returncode == 3 and "out.npz" in done.stderr, done
-    assert len(blocks(tmp_path)) == 5 and not (tmp_path / "out.npz").exists()
-    return search
-
-
-def test_a_full_disk(ok, tmp_path, stopped):
-    """The output did not fit (fixture); every block is kept, and the same command writes it."""
-    assert not list(tmp_path.glob("**/*.tmp.*"))
-    changed = [path.stat().st_mtime_ns for path in blocks(tmp_path)]
-    assert len(changed) == 5
-    ok(*stopped)
+    done = vicinal(*stopped, preexec_fn=few)
+    assert done.returncode == 3 and "cannot write 'kept/0.part'" in done.stderr, done
+    # As a process leaves it that is killed when the block is written and the record is not: other seconds are in it.
+    (tmp_path / "kept" / "0.part").write_bytes(b"a block of other bytes")
+    done = vicinal(*stopped)
+    assert done.returncode == 0 and "236 of 300 rows were searched before" in done.stderr, done
     assert (tmp_path / "out.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
 
 
@@ -217,7 +331,8 @@ def test_another_job_is_refused(vicinal, ok, tmp_path, stopped):
 
     assert "whose number of neighbors is 7, not 8" in told((4, 8))
     assert "whose --metric is euclidean, not cosine" in told((5, "--metric"), (6, "cosine"))
-    assert "whose use of --filter is true, not false" in told((5, "--threads"), (6, "1"))
+    assert "that searches among the rows of --filter alone, not among all rows;" in told((5, "--threads"), (6, "1"))
+    assert "that searches around other rows than those of the table;" in told((2, "--threads"), (3, "1"), (4, "-q"))
     assert "whose search is knn, not radius" in told((0, "radius"), (3, "-r"))
     assert "whose search is knn, not count" in told((0, "radius"), (3, "-r"), (5, "--count"), (6, "-q"), (-1, "x.npy"))
     tables = {name: np.load(tmp_path / name) for name in ("table.npy", "queries.npy", "few.npy")}
@@ -248,6 +363,43 @@ def test_another_job_is_refused(vicinal, ok, tmp_path, stopped):
     assert np.load(tmp_path / "out.npz")["distances"].dtype == np.float32
 
 
+def test_lists_that_are_changed_need_those_among_all_rows(vicinal, ok, tmp_path, tables):
+    filtered = ["radius", "table.npy", "-r", 0.5, "--filter", "few.npy", *KEEP]
+    finish_blocks(vicinal, tmp_path, *filtered)
+    told = refused(vicinal, *filtered, "--symmetric", "union", code=2)
+    assert "of a job that searches among the rows of --filter alone, not among all rows, which --symmetric" in told
+    shutil.rmtree(tmp_path / "kept")
+    finish_blocks(vicinal, tmp_path, *filtered, "--symmetric", "union")
+    told = refused(vicinal, *filtered, code=2)
+    assert "of a job that searches among all rows, not those of --filter alone" in told
+    ok(*filtered, "--symmetric", "mutual", "-o", "out.npz")
+    ok(*filtered[:6], "--symmetric", "mutual", "-o", "whole.npz")
+    assert (tmp_path / "out.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+
+
+def test_records_that_someone_wrote(vicinal, ok, tmp_path, stopped):
+    record = json.loads((tmp_path / "kept" / "job.json").read_text())
+    digest = record["digest"]
+    write_record(tmp_path, record)
+    assert json.loads((tmp_path / "kept" / "job.json").read_text())["digest"] == digest
+    for state in ([], None, 3, {"blocks": {}}, {"blocks": [1]}, {"blocks": [{"end": "x", "digest": "y"}]},
+                  {"blocks": [{"end": 64}]}, {"blocks": [{"end": 64.5, "digest": ""}]},
+                  {"blocks": [{"end": 2**64 - 1, "digest": ""}]}, {"blocks": [{"end": 301, "digest": ""}]}):
+        write_record(tmp_path, {**record, "state": state})
+        assert "'kept/job.json' is damaged" in refused(vicinal, *stopped, code=3)
+    write_record(tmp_path, {**record, "job": {**record["job"], "vicinal": "0.0.9"}})
+    assert "whose version of vicinal is 0.0.9, not " in refused(vicinal, *stopped, code=2)
+    deep = 1_000_000
+    text = '{"format": "vicinal-resume", "x": ' + deep * "[" + deep * "]" + "}"
+    (tmp_path / "kept" / "job.json").write_text(text)
+    assert "'kept/job.json' is damaged" in refused(vicinal, *stopped, code=3)
+    with open(tmp_path / "kept" / "job.json", "w") as large:
+        large.truncate(100 << 20)
+    assert "'kept/job.json' is damaged" in refused(vicinal, *stopped, code=3)
+    write_record(tmp_path, record)
+    ok(*stopped)
+
+
 def test_damaged_and_foreign_files_are_refused(vicinal, ok, tmp_path, stopped):
     first, second, *_ = blocks(tmp_path)
     whole = first.read_bytes()
@@ -266,7 +418,7 @@ def test_damaged_and_foreign_files_are_refused(vicinal, ok, tmp_path, stopped):
     record.write_text("[]")
     assert "is not the record of an interrupted job" in refused(vicinal, *stopped, code=3)
     record.write_text(text)
-    for name in ("notes.txt", "65.part", "notes.part"):
+    for name in ("notes.txt", "65.part", "notes.part", "notes.part.tmp.1.2", "0.part.tmp.1", "lock.tmp.1.2"):
         (tmp_path / "kept" / name).write_text("mine")
         assert f"'kept/{name}' is not of an interrupted job" in refused(vicinal, *stopped, code=2)
         (tmp_path / "kept" / name).unlink()
@@ -281,10 +433,35 @@ def test_folders_that_cannot_be_used(vicinal, tmp_path, tables):
     (tmp_path / "mine" / "0.part").write_bytes(b"x")
     assert "'mine/0.part' is not of an interrupted job" in refused(vicinal, *search, "mine", code=2)
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["0.part"]
+    for name, code in (("0.part.tmp.1.2", 2), ("job.json.tmp.1.2", 2), ("lock.tmp.1.2", 2), ("lock", 2), ("notes", 2),
+                       ("job.json", 3)):
+        for files in ([name], [name, "lock"], [name, "notes"]):
+            shutil.rmtree(tmp_path / "mine")
+            (tmp_path / "mine").mkdir()
+            for file in files:
+                (tmp_path / "mine" / file).write_text("mine")
+            assert "'mine/" in refused(vicinal, *search, "mine", code=2 if "lock" in files else code), files
+            assert contents(tmp_path / "mine") == {file: b"mine" for file in files}
+    shutil.rmtree(tmp_path / "mine")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "lock").symlink_to("nothing")
+    assert "'mine/lock' is not of an interrupted job" in refused(vicinal, *search, "mine", code=2)
+    assert os.listdir(tmp_path / "mine") == ["lock"]
     assert "'table.npy' is not a folder" in refused(vicinal, *search, "table.npy", code=3)
     assert "cannot make the folder 'no/where'" in refused(vicinal, *search, "no/where", code=3)
     assert "--resume-every: is -1" in refused(vicinal, *search, "kept", "--resume-every", -1, code=2)
+    assert "--resume: the name of the folder is empty" in refused(vicinal, *search, "", code=2)
+    for command in (["knn", "table.npy"], ["radius", "table.npy", "-r", 1], ["kmeans", "table.npy", "-c", 3]):
+        assert "--resume-every: is for the folder of" in refused(vicinal, *command, "--resume-every", 5, code=2)
     assert "k: is 700" in refused(vicinal, *search, "kept", "-k", 700, code=2)
     assert not (tmp_path / "kept").exists()
     told = refused(vicinal, "knn", "table.npy", "--rows", "0:9", "-o", "0.part", "--resume", "kept", code=2)
     assert "--resume" in told
+
+
+def test_a_folder_of_a_process_that_was_killed_at_once(ok, tmp_path, tables):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "lock").touch()
+    (tmp_path / "kept" / "job.json.tmp.12345.0").write_text("{")
+    ok("knn", "table.npy", "-o", "out.npz", *KEEP)
+    assert list((tmp_path / "kept").iterdir()) == []
