@@ -259,6 +259,20 @@ def test_what_is_removed_at_the_end(command, ok, tmp_path, tables, change):
     assert {path.name for path in kept.iterdir()} == stays
 
 
+def test_a_block_that_is_replaced_while_lists_are_read(command, vicinal, tmp_path, tables):
+    """By that of another search, which has the same shape: it is not the file that the record tells of."""
+    search = ["radius", "table.npy", "-r", 9, *KEEP]
+    finish_blocks(vicinal, tmp_path, *search, "--metric", "cosine")
+    other = (tmp_path / "kept" / "640.part").read_bytes()
+    shutil.rmtree(tmp_path / "kept")
+    running = start(command, tmp_path, [*search, "-o", "-"])
+    assert select.select([running.stdout], [], [], 60)[0]  # of the first block; most wait for room in the pipe
+    (tmp_path / "kept" / "640.part").write_bytes(other)
+    _, told = running.communicate(timeout=60)
+    assert running.returncode == 3 and "'kept/640.part' is damaged, or not the file that this job wrote" in told, told
+    assert len(blocks(tmp_path)) == 11
+
+
 def test_results_that_cannot_be_printed_are_kept(command, ok, tmp_path, tables):
     for search in (["radius", "table.npy", "-r", 1, "--count"], ["radius", "table.npy", "-r", 1], ["knn", "table.npy"]):
         with open("/dev/full", "w") as full:
