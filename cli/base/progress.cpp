@@ -80,17 +80,29 @@ void ProgressLine::show(std::string_view stage, double fraction) {
   if (!active_) return;
   const auto now = Clock::now();
   fraction = fraction >= 0 ? std::min(fraction, 1.0) : 0.0;
+  double share = fraction;  // of the work since the stage began
+  if (stage == stage_of_range_) {
+    fraction = begin_ + fraction * (end_ - begin_);
+    share = first_ < 1 ? std::max(0.0, (fraction - first_) / (1 - first_)) : 1.0;
+  }
   const bool new_stage = stage != stage_;
   const double seconds = std::chrono::duration<double>(now - start_).count();
   if (new_stage) {
     stage_ = stage;
     left_.begin(seconds);
   }
-  const bool begins = left_.add(seconds, fraction) || new_stage;
+  const bool begins = left_.add(seconds, share) || new_stage;
   if (!begins && fraction < 1 && now - last_drawn_ < std::chrono::milliseconds(100)) return;
   last_drawn_ = now;
   drawn_ = true;
   write_stderr("\r\x1b[2K" + text(fraction, seconds));
+}
+
+void ProgressLine::set_range(std::string_view stage, double begin, double end) {
+  if (stage != stage_of_range_) first_ = begin;
+  stage_of_range_ = stage;
+  begin_ = begin;
+  end_ = end;
 }
 
 void ProgressLine::clear() {

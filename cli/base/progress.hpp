@@ -21,6 +21,9 @@ class ProgressLine {
   [[nodiscard]] bool active() const noexcept { return active_; }
   /// Redraws when the last drawing is 100 ms old, the stage is new or the work is done.
   void show(std::string_view stage, double fraction);
+  /// From now on what is reported of a stage is that of a range of it: 0 stands for `begin`, 1 for `end`. Work that was
+  /// done before the stage's first range does not count for the time left.
+  void set_range(std::string_view stage, double begin, double end);
   /// Wipes the line, if there is one.
   void clear();
 
@@ -33,6 +36,10 @@ class ProgressLine {
   bool unicode_ = false;
   bool drawn_ = false;
   std::string stage_;
+  std::string stage_of_range_;
+  double first_ = 0;  ///< where the first range of the stage begins
+  double begin_ = 0;
+  double end_ = 1;
   TimeLeft left_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_drawn_;

@@ -18,11 +18,13 @@
 #include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
 #include "base/preparation.hpp"
+#include "base/resume_folder.hpp"
 #include "base/row_names.hpp"
 #include "commands.hpp"
 #include "io/id_array.hpp"
 #include "kmeans/agreement.hpp"
 #include "kmeans/classical.hpp"
+#include "kmeans/resume.hpp"
 #include "kmeans/scan.hpp"
 #include "kmeans/silhouette.hpp"
 #include "report/clusters.hpp"
@@ -51,6 +53,7 @@ struct KMeansCommand {
   CommonOptions common;
   InputOptions input;
   PreparationArguments prepared;
+  ResumeArguments resume;
   std::vector<Option> of_fitting;  ///< options that a model has settled
   std::string table;
   std::string init = "k-means++";
@@ -202,6 +205,7 @@ std::uint64_t KMeansCommand::output_bytes(std::int64_t rows) const {
   std::uint64_t bytes_per_row = is_csv_output(output) ? kLine : 0;
   if (writes_distances()) bytes_per_row += 8;
   if (!label.empty() || !labels_file.empty()) bytes_per_row += 8 + 8;
+  if (resume.any() && runs > 1) bytes_per_row += 4 + 8;  // labels of the best run, as they were read and are written
   return static_cast<std::uint64_t>(rows) * bytes_per_row + (writes_distances() ? kBlock : 0);
 }
 
@@ -407,6 +411,11 @@ void KMeansCommand::check() const {
   check_output("--save-model", save_model);
   check_output("--report", report, {".html", ".htm"});
   refuse_labels_twice(label, labels_file);
+  resume.check();
+  if (resume.any() && (!scan.empty() || !model.empty())) {
+    throw Error(ErrorCode::invalid_argument,
+                "--resume: keeps one clustering, and cannot be combined with --scan or --model");
+  }
   const bool is_array = output.ends_with(".npz") || output.ends_with(".npy");
   const bool is_classical = !output.empty() && !is_array && !is_csv_output(output);
   if (!id.empty() && is_classical) {
@@ -453,6 +462,7 @@ void KMeansCommand::run() const {
   const std::vector<double> weights_of_rows = read_weights(ctx, clustered);
   const std::optional<Labels> known = known_labels(ctx, clustered);
   const bool drawn = !report.empty() && scan.empty() && !common.explain;
+  std::optional<ResumedClustering> resumed;
   if (drawn) require_silhouettes(ctx, rows.view, 1, model.empty() ? clusters : found.clusters);
   if (!model.empty()) {
     predict_rows(ctx, rows.view, found);
@@ -466,7 +476,9 @@ void KMeansCommand::run() const {
     }
     const std::vector<std::string> names = names_of_columns(preparation, rows.view.cols());
     if (!scan.empty()) return run_scan(runtime, clustered, known ? &*known : nullptr, names, chosen);
-    found = kmeans(rest, rows.view, chosen);
+    if (resume.any())
+      resumed.emplace(runtime, common, resume, rows.view, chosen, ClusteringFiles{table, weights, init});
+    found = kmeans(rest, rows.view, resumed ? resumed->options(chosen) : chosen);
   }
   const std::vector<std::string> names = names_of_columns(preparation, found.cols);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -491,6 +503,7 @@ void KMeansCommand::run() const {
   together.commit();
   runtime.progress->clear();
   tell_all(runtime, clustered, found, names, fit, scores, seconds);
+  if (resumed) resumed->finish();
 }
 
 }  // namespace
@@ -571,6 +584,7 @@ Command add_kmeans(const Parser& root) {
          "NAME.cluster_centres and "
          "NAME.membership")
       .type_name("NAME");
+  command->resume.add_to(app);
   add_preparation_options(app, command->prepared);
   for (const Option& option : app.options()) {
     const std::string name = option.name();

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "base/output.hpp"
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
+#include "nearest/blocks.hpp"
 #include "nearest/manifest.hpp"
 #include "nearest/neighbors_output.hpp"
 #include "nearest/parts_of_ranks.hpp"
@@ -29,6 +31,8 @@ struct KnnCommand : NeighborsCommand {
   void run_part(const Runtime& runtime, std::chrono::steady_clock::time_point start) const;
 
  private:
+  void run_in_blocks(const Runtime& runtime, const Context& ctx, const NeighborTables& tables,
+                     const KnnOptions& options, std::chrono::steady_clock::time_point start) const;
   /// Neighbors to search for.
   [[nodiscard]] std::int64_t searched() const { return k - (graph_output.include_self ? 1 : 0); }
   [[nodiscard]] KnnOptions options(const std::vector<std::uint64_t>& filter) const;
@@ -58,6 +62,28 @@ void KnnCommand::run_part(const Runtime& runtime, std::chrono::steady_clock::tim
       });
 }
 
+/// --resume. Lists are cut by --max-radius when all are found.
+void KnnCommand::run_in_blocks(const Runtime& runtime, const Context& ctx, const NeighborTables& tables,
+                               const KnnOptions& options, std::chrono::steady_clock::time_point start) const {
+  const TableView& rows = tables.rows.view;
+  WholeSearch whole;
+  whole.facts = {{"k", options.k, "number of neighbors"}};
+  whole.filter = options.filter;
+  whole.plan = plan_knn(ctx, rows, queries.empty() ? nullptr : &tables.asked.view, options);
+  const Index index(ctx, rows);
+  KnnOptions of_block = options;
+  of_block.max_radius = std::numeric_limits<double>::infinity();
+  of_block.method = whole.plan.method;  // not what is best for a block alone
+  whole.search = [&](const TableView& asked, const PartOptions& place, const std::filesystem::path& path) {
+    write_part(ctx, path, knn_part(ctx, index, asked, of_block, place));
+  };
+  SearchBlocks blocks(runtime, *this, tables, whole);
+  blocks.run();
+  deliver_graph(runtime, tables, nearest_of(ctx, blocks, whole.plan, options.k, max_radius), {searched(), max_radius},
+                start);
+  blocks.finish();
+}
+
 void KnnCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
   if (is_folder_of_parts(output)) {
@@ -70,6 +96,7 @@ void KnnCommand::run() const {
     return write_parts_of_ranks(*this, knn_options(search, k, {}), start);
   }
   const Runtime runtime = make_runtime(common);
+  resume.check();
   if (!row_range.empty()) return run_part(runtime, start);
   check_output("-o", output, {".npz", ".csv"});
   check_output("--report", report, {".html", ".htm"});
@@ -83,6 +110,7 @@ void KnnCommand::run() const {
   const TableView shape = inputs.add_table(table, reading);
   const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
   inputs.add(page_bytes(shape, shape_asked) + missing.fill_bytes(runtime.ctx, shape, shape_asked));
+  if (resume.any()) inputs.add(kBytesOfBlocks);
   const auto more = [&](const Context& rest, const TableView& rows) {
     const std::int64_t lists = queries.empty() ? rows.rows() : shape_asked.rows();
     return graph_output.bytes(rest, lists, lists * searched());
@@ -102,6 +130,7 @@ void KnnCommand::run() const {
     plan.memory = inputs.total(plan.memory + more(ctx, rows.view));
     return print_plan(common, plan);
   }
+  if (resume.any()) return run_in_blocks(runtime, ctx, tables, chosen, start);
   NeighborGraph graph = queries.empty() ? knn(ctx, rows.view, chosen) : knn(ctx, rows.view, asked.view, chosen);
   deliver_graph(runtime, tables, std::move(graph), {searched(), max_radius}, start);
 }

@@ -113,6 +113,7 @@ void NeighborsCommand::add_to(const Parser& app) {
       .type_name("BEGIN:END")
       .group("Search");
   graph_output.add_to(app);
+  resume.add_to(app);
   add_search_options(app, search);
   add_missing_options(app, missing);
   add_input_options(app, input);

@@ -12,6 +12,7 @@
 #include "base/common_options.hpp"
 #include "base/missing.hpp"
 #include "base/output_files.hpp"
+#include "base/resume_folder.hpp"
 #include "base/row_names.hpp"
 #include "nearest/graph_output.hpp"
 #include "report/neighbor_profile.hpp"
@@ -67,6 +68,7 @@ struct NeighborsCommand {
   std::string output;
   std::string report;
   std::string image_shape;
+  ResumeArguments resume;
 
   [[nodiscard]] const std::string& train() const { return table; }
   [[nodiscard]] const std::string& test() const { return queries; }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -15,6 +17,7 @@
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
 #include "io/graph_writer.hpp"
+#include "nearest/blocks.hpp"
 #include "nearest/changed_lists.hpp"
 #include "nearest/neighbors_output.hpp"
 #include "nearest/shard.hpp"
@@ -36,6 +39,10 @@ struct RadiusCommand : NeighborsCommand {
                           const RadiusOptions& options) const;
   void run_count(const Runtime& runtime, const Context& ctx, const NeighborTables& tables, const RadiusOptions& options,
                  Clock::time_point start) const;
+  void tell_counts(const Runtime& runtime, const NeighborTables& tables, const NeighborCounts& found,
+                   Clock::time_point start) const;
+  [[nodiscard]] WholeSearch search_of_blocks(const Context& ctx, const NeighborTables& tables, const Index& index,
+                                             const RadiusOptions& options, RadiusOptions& of_block) const;
 };
 
 Plan RadiusCommand::plan(const Context& ctx, const TableView& rows, const TableView& asked,
@@ -44,26 +51,61 @@ Plan RadiusCommand::plan(const Context& ctx, const TableView& rows, const TableV
   return count_only ? plan_radius(ctx, rows, around, options) : plan_radius_batches(ctx, rows, around, options);
 }
 
+/// --resume: the search, whose blocks are run by the caller. Borrows all that it is given.
+WholeSearch RadiusCommand::search_of_blocks(const Context& ctx, const NeighborTables& tables, const Index& index,
+                                            const RadiusOptions& options, RadiusOptions& of_block) const {
+  WholeSearch whole;
+  whole.kind = count_only ? PartKind::count : PartKind::radius;
+  whole.facts = {{"radius", format_number(radius), "--radius"}};
+  whole.filter = options.filter;
+  whole.plan = plan(ctx, tables.rows.view, tables.asked.view, options);
+  of_block = options;
+  of_block.method = whole.plan.method;  // not what is best for a block alone
+  whole.search = [&](const TableView& around, const PartOptions& place, const std::filesystem::path& path) {
+    if (count_only) {
+      write_part(ctx, path, count_part(ctx, index, around, of_block, place));
+    } else {
+      radius_part_file(ctx, index, around, of_block, place, path);
+    }
+  };
+  return whole;
+}
+
 void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const NeighborTables& tables,
                               const RadiusOptions& options, Clock::time_point start) const {
   const Table& rows = tables.rows;
   const Table& asked = tables.asked;
-  const RowNames called = names(tables).asked;
   const Index index(ctx, rows.view);
-  const NeighborCounts found = queries.empty() ? count(ctx, index, options) : count(ctx, index, asked.view, options);
+  std::optional<SearchBlocks> blocks;
+  WholeSearch whole;
+  RadiusOptions of_block;
+  if (resume.any()) {
+    whole = search_of_blocks(ctx, tables, index, options, of_block);
+    blocks.emplace(runtime, *this, tables, whole).run();
+  }
+  const NeighborCounts found = blocks            ? blocks->counts(ctx)
+                               : queries.empty() ? count(ctx, index, options)
+                                                 : count(ctx, index, asked.view, options);
   runtime.ctx.check_cancelled();
-  const auto m = static_cast<std::int64_t>(found.counts.size());
   OutputFiles together;
-  if (!output.empty()) write_counts(output, found.counts, called);
+  if (!output.empty()) write_counts(output, found.counts, names(tables).asked);
   together.commit();
   runtime.progress->clear();
+  tell_counts(runtime, tables, found, start);
+  if (blocks) blocks->finish();
+}
+
+void RadiusCommand::tell_counts(const Runtime& runtime, const NeighborTables& tables, const NeighborCounts& found,
+                                Clock::time_point start) const {
+  const auto m = static_cast<std::int64_t>(found.counts.size());
+  const RowNames called = names(tables).asked;
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const std::int64_t total = std::accumulate(found.counts.begin(), found.counts.end(), std::int64_t{0});
   const auto [least, most] = std::minmax_element(found.counts.begin(), found.counts.end());
   if (common.json) {
     Json json = {{"command", "radius"},
                  {"rows", m},
-                 {"table_rows", rows.view.rows()},
+                 {"table_rows", tables.rows.view.rows()},
                  {"dropped_rows", tables.dropped},
                  {"radius", radius},
                  {"neighbors", total},
@@ -116,6 +158,7 @@ void RadiusCommand::run_part(const Runtime& runtime, Clock::time_point start) co
 void RadiusCommand::run() const {
   const auto start = Clock::now();
   const Runtime runtime = make_runtime(common);
+  resume.check();
   if (!row_range.empty()) return run_part(runtime, start);
   check_output("--report", report, {".html", ".htm"});
   if (count_only && !report.empty()) {
@@ -140,6 +183,7 @@ void RadiusCommand::run() const {
   const bool searches_all = graph_output.symmetric != "no" && !search.filter.empty();
   if (searches_all || missing.drops()) inputs.add(changed_bytes(shape.rows()));
   if (graph_output.include_self) inputs.add(changed_bytes(shape.rows()));
+  if (resume.any()) inputs.add(kBytesOfBlocks);
   const Context ctx = inputs.fit("radius", [&](const Context& rest) {
     return plan(rest, shape, shape_asked, radius_options(search, radius, {})).memory;
   });
@@ -155,6 +199,24 @@ void RadiusCommand::run() const {
     return print_plan(common, shown);
   }
   if (count_only) return run_count(runtime, ctx, tables, options, start);
+  std::optional<Index> index;
+  std::optional<SearchBlocks> blocks;
+  WholeSearch whole;
+  RadiusOptions of_block;
+  // Lists that are too long are refused with what the whole command needs.
+  const auto naming_need = [&](const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::over_memory) throw;
+      inputs.require("radius", plan(ctx.with_memory_limit(1), rows.view, asked.view, options).memory);
+      throw;
+    }
+  };
+  if (resume.any()) {
+    whole = search_of_blocks(ctx, tables, index.emplace(ctx, rows.view), options, of_block);
+    naming_need([&] { blocks.emplace(runtime, *this, tables, whole).run(); });
+  }
   OutputFiles together;
   std::optional<io::GraphWriter> writer;
   if (!output.empty()) writer.emplace(runtime.ctx, output, write_options(tables));
@@ -175,15 +237,13 @@ void RadiusCommand::run() const {
   const auto take = [&](std::int64_t first, const NeighborGraph& found) {
     change ? pass_on_changed(first, found, change, deliver_lists) : deliver_lists(first, found);
   };
-  try {
-    profile.stats = (queries.empty() ? radius_batches(ctx, rows.view, options, take)
-                                     : radius_batches(ctx, rows.view, asked.view, options, take))
+  naming_need([&] {
+    profile.stats = (blocks            ? blocks->lists(ctx, take)
+                     : queries.empty() ? radius_batches(ctx, rows.view, options, take)
+                                       : radius_batches(ctx, rows.view, asked.view, options, take))
                         .stats;
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::over_memory) throw;
-    inputs.require("radius", plan(ctx.with_memory_limit(1), rows.view, asked.view, options).memory);
-    throw;
-  }
+  });
+  if (blocks) profile.plan = whole.plan;
   if (writer) writer->commit();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   written.plan = profile.plan;
@@ -191,6 +251,7 @@ void RadiusCommand::run() const {
   const report::NeighborProfile& shown = graph_output.include_self ? written : profile;
   deliver(runtime, {rows, asked, profile, shown, row_numbers(tables), names(tables), tables.dropped, seconds, radius},
           together);
+  if (blocks) blocks->finish();
 }
 
 }  // namespace

@@ -117,6 +117,7 @@ void refuse_for_parts(const NeighborsCommand& command, const std::string& option
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", option, why));
   };
+  if (command.resume.any()) refuse("--resume keeps blocks of the whole search, and cannot be combined with it");
   const std::string changed = command.graph_output.given();
   if (!changed.empty()) refuse(changed + " changes merged lists only; give it to a command that reads them");
   if (!command.report.empty()) refuse("--report shows merged lists only");

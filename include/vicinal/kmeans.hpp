@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -42,6 +44,8 @@ VICINAL_API std::string_view name_of(KMeansStop stop) noexcept;
 /// The inverse of `name_of`; throws `invalid_argument` listing the valid names.
 VICINAL_API KMeansInit kmeans_init_from(std::string_view name);
 
+struct KMeansCheckpoint;
+
 struct KMeansOptions {
   std::int64_t clusters = 8;  ///< 1 <= clusters <= rows with a weight, and below 2^24
   KMeansInit init = KMeansInit::plus_plus;
@@ -66,6 +70,15 @@ struct KMeansOptions {
   /// Needs KMeansRule::settled.
   std::int64_t batch_size = 0;
   bool history = false;  ///< return the inertia of each iteration, at the cost of one more pass over the data for each
+  /// Called with the state of the run, on the thread that called `kmeans`, when first centers are chosen or an
+  /// iteration has ended and `checkpoint_seconds` have passed since the call began or the last checkpoint. What it
+  /// receives is borrowed. It must not compute on the CUDA device of the call. If it throws, `kmeans` ends with this
+  /// exception. Not with a Communicator.
+  std::function<void(const KMeansCheckpoint&)> checkpoint = {};
+  double checkpoint_seconds = 30;  ///< at least 0; 0: after every iteration
+  /// A state of an earlier call with the same table and options (but for these three), from which this call goes on:
+  /// the result has the same bits as that of a call without interruption, except the counters in `stats`. Borrowed.
+  const KMeansCheckpoint* resume = nullptr;
 };
 
 /// Counters of the work, which are the same for every thread count, and times.
@@ -93,6 +106,29 @@ struct KMeans {
   KMeansStats stats;
 };
 
+/// What `kmeans` needs to go on from a moment between two iterations (KMeansOptions::checkpoint).
+struct VICINAL_API KMeansCheckpoint {
+  std::int64_t clusters = 0;
+  std::int64_t run = 0;         ///< number of the run
+  std::int64_t iterations = 0;  ///< iterations of this run that have ended
+  /// [clusters, cols] before the first iteration the first centers; later those with which the last iteration began,
+  /// which is repeated, because its labels are not kept; with mini-batches the centers after the last iteration
+  std::vector<double> centres = {};
+  std::vector<double> history = {};  ///< [iterations] if KMeansOptions::history
+  std::vector<double> masses = {};   ///< mini-batches: [clusters] weight of the rows that each cluster has won
+  double smoothed = 0;               ///< mini-batches: smoothed inertia
+  double least = 0;                  ///< mini-batches: the least smoothed inertia; infinity before the first iteration
+  std::int64_t without_improvement = 0;  ///< mini-batches: iterations since then
+  /// The best of the runs before this one; clusters is 0 in the first run. Without labels of rows of weight 0.
+  KMeans best = {};
+
+  /// Writes the state to a file (safetensors layout), first under a temporary name. Throws `io`, `cancelled`, and
+  /// `invalid_argument` or `bad_data` for arrays that do not fit together. O(k d + n).
+  void save(const Context& ctx, const std::filesystem::path& path) const;
+  /// Reads a file of `save`. Throws `bad_data` for anything else, `io`, `over_memory`.
+  static KMeansCheckpoint load(const Context& ctx, const std::filesystem::path& path);
+};
+
 /// Clusters the rows of a table [n, d] by Lloyd's algorithm. Labels are those of float64 distances, and all results
 /// have the same bits for every thread count, instruction set and device. With Metric::cosine, rows and means are
 /// scaled to length one (spherical k-means).
@@ -101,10 +137,11 @@ struct KMeans {
 /// metric is cosine or a weight is 0. Block sources are read again in every iteration, unless the device can hold the
 /// whole table; a table that does not fit the device is treated the same way.
 ///
-/// Throws `invalid_argument` for options outside their domain, `bad_data` naming row and column of NaN, infinity and
-/// values whose squared distances may overflow (with cosine also rows of zeros), `over_memory` before work begins,
-/// `cancelled`. On a device `over_memory` also means that labels, weights and a small part of the rows do not fit, or
-/// that the working arrays do not fit in addition to a table that is already in device memory.
+/// Throws `invalid_argument` for options outside their domain and a checkpoint that does not fit them, `bad_data`
+/// naming row and column of NaN, infinity and values whose squared distances may overflow (with cosine also rows of
+/// zeros), `over_memory` before work begins, `cancelled`. On a device `over_memory` also means that labels, weights and
+/// a small part of the rows do not fit, or that the working arrays do not fit in addition to a table that is already in
+/// device memory.
 VICINAL_API KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options);
 
 /// The plan of `kmeans` without running it: method, bytes of memory and the reason. Throws `invalid_argument` for

@@ -142,6 +142,9 @@ VICINAL_API void write_part(const Context& ctx, const std::filesystem::path& pat
 VICINAL_API NeighborPart radius_part_file(const Context& ctx, const TableView& shard, const TableView& queries,
                                           const RadiusOptions& options, const PartOptions& place,
                                           const std::filesystem::path& path, std::int64_t* neighbors = nullptr);
+VICINAL_API NeighborPart radius_part_file(const Context& ctx, const Index& shard, const TableView& queries,
+                                          const RadiusOptions& options, const PartOptions& place,
+                                          const std::filesystem::path& path, std::int64_t* neighbors = nullptr);
 /// The plan of `radius_part_file`.
 VICINAL_API Plan plan_radius_part_file(const Context& ctx, const TableView& shard, const TableView& queries,
                                        const RadiusOptions& options, const PartOptions& place);

@@ -8,6 +8,7 @@
 #include "formulas/kmeans/limits.hpp"
 #include "ops/common/check.hpp"
 #include "ops/common/refuse.hpp"
+#include "ops/kmeans/checkpoint.hpp"
 
 namespace vicinal {
 namespace {
@@ -134,6 +135,7 @@ void check_kmeans(const Context& ctx, const TableView& table, const KMeansOption
   check_clusters(ctx, table, options.weights, options.metric, options.clusters);
   check_all_rows(table.rows(), weighted_rows(table, options.weights), options);
   check_options(ctx, table.cols(), options);
+  check_resume(options, table.cols(), weighted_rows(table, options.weights));
 }
 
 void check_shard(const Context& ctx, const TableView& shard, std::int64_t first_row, const KMeansOptions& options) {
@@ -142,6 +144,7 @@ void check_shard(const Context& ctx, const TableView& shard, std::int64_t first_
   check_kind(options.metric, options.clusters);
   check_options(ctx, shard.cols(), options);
   if (options.batch_size > 0) refuse("batch_size: mini-batches are drawn from a table that is whole, not from shards");
+  if (options.checkpoint || options.resume != nullptr) refuse("checkpoint: there is none of a table in shards");
 }
 
 void check_all_rows(std::int64_t rows, std::int64_t weighted, const KMeansOptions& options) {

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "backend/backend.hpp"
 #include "backend/nearest.hpp"
@@ -13,6 +16,7 @@
 #include "core/seconds.hpp"
 #include "ops/common/together.hpp"
 #include "ops/kmeans/check.hpp"
+#include "ops/kmeans/checkpoint.hpp"
 #include "ops/kmeans/clustered_rows.hpp"
 #include "ops/kmeans/empty_clusters.hpp"
 #include "ops/kmeans/initial_centres.hpp"
@@ -45,15 +49,17 @@ void take_state(const Context& ctx, Lloyd& lloyd, const ClusterTask& task, const
 // One start, and where it led.
 class Run {
  public:
-  Run(const Context& ctx, Lloyd& lloyd, const RankRows& rows, const KMeansOptions& options)
+  Run(const Context& ctx, Lloyd& lloyd, const RankRows& rows, const KMeansOptions& options, Checkpoints& checkpoints)
       : ctx_(ctx),
         lloyd_(lloyd),
         rows_(rows),
         task_(rows.task),
         options_(options),
+        checkpoints_(checkpoints),
         sizes_(static_cast<std::size_t>(rows.task.clusters)) {}
 
-  KMeans from(const std::vector<double>& centres, double least_shift);
+  /// From the centers of a state, which the states that are given follow.
+  KMeans from(KMeansCheckpoint& state, double least_shift);
 
  private:
   struct Iteration {
@@ -64,12 +70,15 @@ class Run {
 
   Iteration iterate(KMeans& result);
   bool fill_empty();
+  void begin(const KMeansCheckpoint& state, KMeans& result);
+  [[nodiscard]] std::optional<KMeansStop> stop_of(const Iteration& done, double least_shift) const;
 
   const Context& ctx_;
   Lloyd& lloyd_;
   const RankRows& rows_;
   const ClusterTask& task_;
   const KMeansOptions& options_;
+  Checkpoints& checkpoints_;
   std::vector<std::int64_t> sizes_;
 };
 
@@ -94,45 +103,58 @@ Run::Iteration Run::iterate(KMeans& result) {
   return {step.changed, filled, cosine ? unit_means(lloyd_, task_.clusters, task_.table.cols()) : lloyd_.means()};
 }
 
-KMeans Run::from(const std::vector<double>& centres, double least_shift) {
+// The centers of the state. Its last iteration is repeated: the next one compares labels with those that it gave.
+void Run::begin(const KMeansCheckpoint& state, KMeans& result) {
+  lloyd_.start(state.centres);
+  result.iterations = state.iterations;
+  result.history = state.history;
+  if (state.iterations == 0) return;
+  if (options_.history) result.history.pop_back();
+  iterate(result);
+}
+
+// Why an iteration is the last one.
+std::optional<KMeansStop> Run::stop_of(const Iteration& done, double least_shift) const {
+  const double share = static_cast<double>(done.changed) / static_cast<double>(rows_.total);
+  if (options_.rule == KMeansRule::classical) {
+    return share <= options_.changed_share ? std::optional(KMeansStop::changed_share) : std::nullopt;
+  }
+  if (done.changed == 0 && !done.filled) return KMeansStop::labels;
+  if (options_.changed_share > 0 && share <= options_.changed_share) return KMeansStop::changed_share;
+  if (least_shift > 0 && done.shift <= least_shift) return KMeansStop::shift;
+  return std::nullopt;
+}
+
+KMeans Run::from(KMeansCheckpoint& state, double least_shift) {
   KMeans result;
   result.stopped = KMeansStop::max_iterations;
-  const auto n = static_cast<double>(rows_.total);
-  const bool classical = options_.rule == KMeansRule::classical;
-  lloyd_.start(centres);
+  begin(state, result);
+  if (state.iterations == 0 && checkpoints_.due()) checkpoints_.give(state);
   while (result.iterations < options_.max_iterations) {
     ctx_.report("iterate", static_cast<double>(result.iterations) / static_cast<double>(options_.max_iterations));
+    const bool due = checkpoints_.due();
+    if (due) lloyd_.centres(state.centres);
     ++result.iterations;
     const Iteration done = iterate(result);
-    const double share = static_cast<double>(done.changed) / n;
-    if (classical) {
-      if (!(share <= options_.changed_share)) continue;
-      result.stopped = KMeansStop::changed_share;
+    if (const std::optional<KMeansStop> stop = stop_of(done, least_shift)) {
+      result.stopped = *stop;
       break;
     }
-    if (done.changed == 0 && !done.filled) {
-      result.stopped = KMeansStop::labels;
-      break;
-    }
-    if (options_.changed_share > 0 && share <= options_.changed_share) {
-      result.stopped = KMeansStop::changed_share;
-      break;
-    }
-    if (least_shift > 0 && done.shift <= least_shift) {
-      result.stopped = KMeansStop::shift;
-      break;
-    }
+    if (!due) continue;
+    state.iterations = result.iterations;
+    state.history = result.history;
+    checkpoints_.give(state);
   }
   // Nothing changes where labels ended it.
-  if (!classical && result.stopped != KMeansStop::labels) lloyd_.assign();
+  if (options_.rule != KMeansRule::classical && result.stopped != KMeansStop::labels) lloyd_.assign();
   take_state(ctx_, lloyd_, task_, options_, result);
   return result;
 }
 
 // One start of mini-batches.
 KMeans by_batches(const Context& ctx, Lloyd& lloyd, const ClusterTask& task, const KMeansOptions& options,
-                  std::int64_t run, std::vector<double> centres) {
-  Batches done = run_batches(ctx, lloyd, task, options, run, std::move(centres));
+                  KMeansCheckpoint& state, Checkpoints& checkpoints) {
+  Batches done = run_batches(ctx, lloyd, task, options, state, checkpoints);
   KMeans result;
   result.iterations = done.iterations;
   result.stopped = done.stopped;
@@ -227,25 +249,37 @@ KMeans cluster(const Context& ctx, Lloyd& lloyd, const RankRows& rows, const KMe
   const auto start = std::chrono::steady_clock::now();
   const ClusterTask& task = rows.task;
   const double tolerance = least_shift(lloyd, rows, options);
-  KMeans best;
+  Checkpoints checkpoints(options);
+  KMeansCheckpoint state;
+  bool resumes = options.resume != nullptr;
+  if (resumes) state = *options.resume;
+  KMeans& best = state.best;
   double seeding = 0;
-  for (std::int64_t run = 0; run < options.runs; ++run) {
-    const auto seeded = std::chrono::steady_clock::now();
-    std::vector<double> centres = initial_centres(ctx, lloyd, rows, options, run);
-    if (options.init == KMeansInit::given) {
-      together(rows.ranks, [&] { check_given_values(ctx, centres, task.table.cols(), options.metric); });
+  for (; state.run < options.runs; ++state.run) {
+    if (!std::exchange(resumes, false)) {
+      const auto seeded = std::chrono::steady_clock::now();
+      KMeans kept = std::move(best);
+      state = {.clusters = options.clusters,
+               .run = state.run,
+               .centres = initial_centres(ctx, lloyd, rows, options, state.run),
+               .least = std::numeric_limits<double>::infinity(),
+               .best = std::move(kept)};
+      if (options.init == KMeansInit::given) {
+        together(rows.ranks, [&] { check_given_values(ctx, state.centres, task.table.cols(), options.metric); });
+      }
+      seeding += seconds_since(seeded);
     }
-    seeding += seconds_since(seeded);
-    KMeans found = options.batch_size > 0 ? by_batches(ctx, lloyd, task, options, run, std::move(centres))
-                                          : Run(ctx, lloyd, rows, options).from(centres, tolerance);
-    if (run == 0 || found.inertia < best.inertia) best = std::move(found);
+    KMeans found = options.batch_size > 0 ? by_batches(ctx, lloyd, task, options, state, checkpoints)
+                                          : Run(ctx, lloyd, rows, options, checkpoints).from(state, tolerance);
+    if (state.run == 0 || found.inertia < best.inertia) best = std::move(found);
     // Where nothing is drawn every run would be the first one.
     const bool draws = options.init != KMeansInit::given && options.init != KMeansInit::first_k;
     if (!draws && options.batch_size == 0) break;
   }
   const kernels::AssignCounts counts = lloyd.counts();
-  best.stats = {counts.rows, counts.skipped, counts.rechecked, seeding, seconds_since(start) - seeding};
-  return best;
+  KMeans result = std::move(best);
+  result.stats = {counts.rows, counts.skipped, counts.rechecked, seeding, seconds_since(start) - seeding};
+  return result;
 }
 
 }  // namespace vicinal::ops

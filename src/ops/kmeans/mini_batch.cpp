@@ -28,15 +28,16 @@ double sum_of(std::span<const double> weights) {
 class Stepper {
  public:
   Stepper(const Context& ctx, const kernels::Lloyd& table, const kernels::ClusterTask& task,
-          const KMeansOptions& options, std::int64_t run, std::vector<double> centres)
+          const KMeansOptions& options, KMeansCheckpoint& state)
       : ctx_(ctx),
         table_(table),
         task_(task),
         options_(options),
-        stream_(kBatchStream + static_cast<std::uint64_t>(run)),
+        stream_(kBatchStream + static_cast<std::uint64_t>(state.run)),
+        counter_(static_cast<std::uint64_t>(state.iterations) * static_cast<std::uint64_t>(options.batch_size)),
         d_(task.table.cols()),
-        centres_(std::move(centres)),
-        masses_(static_cast<std::size_t>(task.clusters), 0),
+        centres_(state.centres),
+        masses_(state.masses),
         sizes_(masses_.size()),
         means_(centres_.size()),
         rows_(static_cast<std::size_t>(options.batch_size)),
@@ -48,7 +49,6 @@ class Stepper {
   [[nodiscard]] double batch_weight() const {
     return weights_.empty() ? static_cast<double>(rows_.size()) : sum_of(weights_);
   }
-  std::vector<double> centres() && { return std::move(centres_); }
 
  private:
   void draw();
@@ -61,10 +61,10 @@ class Stepper {
   const kernels::ClusterTask& task_;
   const KMeansOptions& options_;
   std::uint64_t stream_;
-  std::uint64_t counter_ = 0;
+  std::uint64_t counter_;
   std::int64_t d_;
-  std::vector<double> centres_;
-  std::vector<double> masses_;  // what each cluster has won so far
+  std::vector<double>& centres_;
+  std::vector<double>& masses_;  // what each cluster has won so far
   std::vector<std::int64_t> sizes_;
   std::vector<double> means_;
   std::vector<std::int64_t> rows_;
@@ -148,25 +148,28 @@ double Stepper::step() {
 }  // namespace
 
 Batches run_batches(const Context& ctx, const kernels::Lloyd& table, const kernels::ClusterTask& task,
-                    const KMeansOptions& options, std::int64_t run, std::vector<double> centres) {
-  Stepper stepper(ctx, table, task, options, run, std::move(centres));
+                    const KMeansOptions& options, KMeansCheckpoint& state, Checkpoints& checkpoints) {
+  state.masses.resize(static_cast<std::size_t>(task.clusters), 0);
+  Stepper stepper(ctx, table, task, options, state);
   const auto n = static_cast<double>(task.table.rows());
   const double rate = std::min(1.0, 2 * static_cast<double>(options.batch_size) / (n + 1));
   Batches done;
-  double smoothed = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (int without = 0; done.iterations < options.max_iterations && without < kPatience;) {
-    ctx.report("iterate", static_cast<double>(done.iterations) / static_cast<double>(options.max_iterations));
+  if (state.iterations == 0 && checkpoints.due()) checkpoints.give(state);
+  while (state.iterations < options.max_iterations && state.without_improvement < kPatience) {
+    ctx.report("iterate", static_cast<double>(state.iterations) / static_cast<double>(options.max_iterations));
     const double inertia = stepper.step();
     const double mean = inertia / stepper.batch_weight();
-    smoothed = done.iterations == 0 ? mean : std::fma(rate, mean - smoothed, smoothed);
-    ++done.iterations;
-    if (options.history) done.history.push_back(inertia);
-    without = smoothed < least ? 0 : without + 1;
-    least = std::min(least, smoothed);
-    if (without == kPatience) done.stopped = KMeansStop::no_improvement;
+    state.smoothed = state.iterations == 0 ? mean : std::fma(rate, mean - state.smoothed, state.smoothed);
+    ++state.iterations;
+    if (options.history) state.history.push_back(inertia);
+    state.without_improvement = state.smoothed < state.least ? 0 : state.without_improvement + 1;
+    state.least = std::min(state.least, state.smoothed);
+    if (checkpoints.due()) checkpoints.give(state);
   }
-  done.centres = std::move(stepper).centres();
+  if (state.without_improvement >= kPatience) done.stopped = KMeansStop::no_improvement;
+  done.iterations = state.iterations;
+  done.history = state.history;
+  done.centres = state.centres;
   return done;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/kmeans.hpp"
+#include "ops/kmeans/checkpoint.hpp"
 #include "vicinal/kmeans.hpp"
 
 namespace vicinal::ops {
@@ -17,9 +18,10 @@ struct Batches {
   std::vector<double> history;  ///< inertia of each batch, where it is asked for
 };
 
-/// From these centers [k, d]; `table` gives the rows of `task`. O(b k d) an iteration, b = options.batch_size.
+/// From the centers [k, d] of a state, which the states that are given follow; `table` gives the rows of `task`.
+/// O(b k d) an iteration, b = options.batch_size.
 Batches run_batches(const Context& ctx, const kernels::Lloyd& table, const kernels::ClusterTask& task,
-                    const KMeansOptions& options, std::int64_t run, std::vector<double> centres);
+                    const KMeansOptions& options, KMeansCheckpoint& state, Checkpoints& checkpoints);
 
 /// The most bytes that this takes beside the table's; nothing for a batch_size of 0.
 kernels::MemoryNeed batch_bytes(const Context& ctx, std::int64_t d, const KMeansOptions& options);

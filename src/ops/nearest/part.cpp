@@ -241,6 +241,23 @@ NeighborPart within_part(const Context& ctx, const Index& shard, const TableView
   return find_radius(ctx, shard, search);
 }
 
+/// Writes the lists as they are found. The part that it returns has none.
+NeighborPart write_found(const Context& ctx, const Index& index, RadiusShard& shard, const RadiusOptions& options,
+                         const std::filesystem::path& path, std::int64_t* neighbors) {
+  NeighborPart part;
+  part.info = shard.info;
+  part.radii.assign(options.radii.begin(), options.radii.end());
+  ops::PartWriter writer(ctx, path, part);
+  RadiusSummary found = ops::find_in_batches(
+      ctx, index, shard.request,
+      [&](std::int64_t /*first*/, const NeighborGraph& lists) { writer.add(lists, shard.info.place.first_id); });
+  part.plan = std::move(found.plan);
+  part.stats = found.stats;
+  writer.commit(part.stats);
+  if (neighbors != nullptr) *neighbors = found.neighbors;
+  return part;
+}
+
 }  // namespace
 
 // What is wrong with the arguments is said before the table is prepared.
@@ -310,22 +327,18 @@ NeighborPart radius_part_file(const Context& ctx, const TableView& shard, const 
   const core::Entry entry;
   RadiusShard search(ctx, shard, queries, options, place, PartKind::radius);
   return ops::with_index(
-      ctx, shard,
-      [&](const Index& index) {
-        NeighborPart part;
-        part.info = search.info;
-        part.radii.assign(options.radii.begin(), options.radii.end());
-        ops::PartWriter writer(ctx, path, part);
-        RadiusSummary found = ops::find_in_batches(
-            ctx, index, search.request,
-            [&](std::int64_t /*first*/, const NeighborGraph& lists) { writer.add(lists, place.first_id); });
-        part.plan = std::move(found.plan);
-        part.stats = found.stats;
-        writer.commit(part.stats);
-        if (neighbors != nullptr) *neighbors = found.neighbors;
-        return part;
-      },
+      ctx, shard, [&](const Index& index) { return write_found(ctx, index, search, options, path, neighbors); },
       place.first_id);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+NeighborPart radius_part_file(const Context& ctx, const Index& shard, const TableView& queries,
+                              const RadiusOptions& options, const PartOptions& place, const std::filesystem::path& path,
+                              std::int64_t* neighbors) try {
+  const core::Entry entry;
+  RadiusShard search(ctx, shard.table(), queries, options, place, PartKind::radius);
+  return write_found(ctx, shard, search, options, path, neighbors);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

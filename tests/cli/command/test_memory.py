@@ -109,6 +109,9 @@ COMMANDS = {
     "optics": "optics table.npy -o out.csv",
     "optics, all pairs": "optics table.npy --method direct --max-eps 0.2 --clusters dbscan --eps 0.1 -o out.npz",
     "knn, within a radius": "knn table.npy queries.npy -k 20 --max-radius 0.1 -o out.npz",
+    "knn, in blocks": "knn table.npy -k 20 --max-radius 0.1 --resume kept --resume-every 0.02 -o out.npz",
+    "radius, in blocks": "radius table.npy -r 0.1 --resume kept --resume-every 0.02 -o out.csv",
+    "kmeans, kept": "kmeans table.npy -c 20 --max-iterations 3 --runs 2 --resume kept --resume-every 0 -o out.npz",
     "spanning tree": "spanning-tree table.npy --min-samples 20 -o out.csv",
     "kmeans": "kmeans table.npy -c 20 --max-iterations 3 -o out.csv",
 }

@@ -127,6 +127,7 @@ struct Inputs {
     lle_model().save(ctx, folder / "lle");
     neighbor_model().save(ctx, folder / "neighbor");
     kmeans_model().save(ctx, folder / "kmeans");
+    checkpoint().save(ctx, folder / "checkpoint");
     hdbscan_model().save(ctx, folder / "hdbscan");
   }
   ~Inputs() { std::filesystem::remove_all(folder); }
@@ -139,6 +140,7 @@ struct Inputs {
   [[nodiscard]] LofModel lof_model() const { return {index, fitted_lof, "", scaled_table}; }
   [[nodiscard]] LleModel lle_model() const { return {index, fitted_lle, "", scaled_table}; }
   [[nodiscard]] KMeansModel kmeans_model() const { return {fitted_kmeans, "", scaled_table}; }
+  [[nodiscard]] KMeansCheckpoint checkpoint() const { return {.clusters = 3, .centres = {small.begin(), small.begin() + 9}}; }
   [[nodiscard]] NeighborModel neighbor_model() const { return {.index = index, .outputs = {labels}}; }
   [[nodiscard]] NeighborModel regressor() const {
     return {.index = index,
@@ -388,6 +390,7 @@ const std::vector<Call> kCases = {
   {"merge_batches", [](Bits& b, const Context& c, const Inputs& in) { merge_batches(c, in.sources("radius.part"), [&](std::int64_t, const NeighborGraph& lists) { b.add(lists); }); }},
   {"write_part", [](Bits& b, const Context& c, const Inputs& in) { const NeighborPart part = read_part(in.ctx, in.folder / "radius.part"); write_part(c, in.folder / "out.part", part); b.add_file(in.folder / "out.part"); }},
   {"radius_part_file", [](Bits& b, const Context& c, const Inputs& in) { radius_part_file(c, in.table, in.queries, kNear, in.place(), in.folder / "out.part"); add_part(b, read_part(c, in.folder / "out.part")); }},
+  {"radius_part_file", [](Bits& b, const Context& c, const Inputs& in) { radius_part_file(c, in.index, in.queries, kNear, in.place(), in.folder / "out.part"); add_part(b, read_part(c, in.folder / "out.part")); }},
   {"open_part", [](Bits& b, const Context& c, const Inputs& in) { add_part(b, open_part(c, in.folder / "radius.part").read(3, 9)); }},
   {"read_part", [](Bits& b, const Context& c, const Inputs& in) { add_part(b, read_part(c, in.folder / "count.part")); }},
   {"is_part_file", [](Bits& b, const Context& c, const Inputs& in) { b.add(is_part_file(c, in.folder / "count.part") ? 1.0 : 0.0); }},
@@ -451,6 +454,8 @@ const std::vector<Call> kCases = {
   {"Communicator::send_receive", [](Bits& b, const Context&, const Inputs&) { with_self(b, [](Communicator& self, std::vector<std::int64_t>& values) { self.send_receive(std::as_bytes(std::span(values).first(2)), 0, std::as_writable_bytes(std::span(values).last(2)), 0); }); }},
   {"Communicator::barrier", [](Bits& b, const Context&, const Inputs&) { with_self(b, [](Communicator& self, std::vector<std::int64_t>&) { self.barrier(); }); }},
   {"Communicator::abandon", [](Bits& b, const Context&, const Inputs&) { with_self(b, [](Communicator& self, std::vector<std::int64_t>&) { self.abandon("an end"); }); }},
+  {"KMeansCheckpoint::save", [](Bits& b, const Context& c, const Inputs& in) { in.checkpoint().save(c, in.folder / "out"); b.add_file(in.folder / "out"); }},
+  {"KMeansCheckpoint::load", [](Bits& b, const Context& c, const Inputs& in) { b.add(KMeansCheckpoint::load(c, in.folder / "checkpoint").centres); }},
   {"KMeansModel::save", [](Bits& b, const Context& c, const Inputs& in) { in.kmeans_model().save(c, in.folder / "out"); b.add_file(in.folder / "out"); }},
   {"KMeansModel::load", [](Bits& b, const Context& c, const Inputs& in) { const KMeansModel read = KMeansModel::load(c, in.folder / "kmeans"); b.add(read.fitted.centres); b.add(read.fitted.inertia); }},
   {"lof", [](Bits& b, const Context& c, const Inputs& in) { for (const OutlierScore s : {OutlierScore::lof, OutlierScore::loop, OutlierScore::knn_weighted, OutlierScore::inflo}) b.add(lof(c, in.graph, {.k = 8, .score = s}).scores); }},
