@@ -96,6 +96,7 @@ void print_json(const Json& json) {
 }
 
 void tell(const Runtime& runtime, const CommonOptions& options, std::string_view sentence) {
+  if (errors_are_silent()) return;
   runtime.progress->clear();
   if (!options.quiet) write_stderr(fmt::format("{}\n", printable_lines(sentence)));
 }

@@ -100,7 +100,7 @@ FileInfo PlannedInputs::info(const std::string& file, const ReadOptions& reading
   return describe_file(to_look(), file, any_array);
 }
 
-TableView PlannedInputs::add_table(const std::string& file, const ReadOptions& reading) {
+TableView PlannedInputs::add_table(const std::string& file, const ReadOptions& reading, int shares) {
   const std::uint64_t size = size_of_file(file);
   needed_ = needed_ || size > runtime_->ctx.memory_limit() / kSmall;
   known_ = known_ && size > 0;  // a pipe is read once
@@ -146,7 +146,11 @@ TableView PlannedInputs::add_table(const std::string& file, const ReadOptions& r
   const std::uint64_t cells = rows * static_cast<std::uint64_t>(d);
   const bool packed = info.compression != Compression::none || info.format == FileFormat::hdf5 ||
                       (info.format == FileFormat::npz && cells * element.stored > info.bytes);
-  const std::uint64_t stored = packed || strict_ ? cells * element.stored : 0;
+  const bool is_shared = !packed && !element.converted;
+  const std::uint64_t read = is_shared ? (rows + static_cast<std::uint64_t>(shares) - 1) /
+                                             static_cast<std::uint64_t>(shares) * static_cast<std::uint64_t>(d)
+                                       : cells;
+  const std::uint64_t stored = packed || strict_ ? read * element.stored : 0;
   const auto width = static_cast<std::uint64_t>(vicinal::size_of(element.dtype));
   const std::uint64_t copied = element.converted ? cells * width : 0;
   reading_ = std::max(reading_, held_ + stored + copied + (packed ? pages : 0));

@@ -20,8 +20,8 @@ class PlannedInputs {
   PlannedInputs(const Runtime& runtime, const CommonOptions& common);
 
   /// A table to read, after those before it; its shape as a view that plans may be made of, but whose values are one
-  /// and the same element.
-  TableView add_table(const std::string& file, const ReadOptions& reading);
+  /// and the same element. Of one that is mapped as it lies, this process reads one of `shares` parts.
+  TableView add_table(const std::string& file, const ReadOptions& reading, int shares = 1);
   /// What a file holds, looked at with what a process takes in any case.
   [[nodiscard]] FileInfo info(const std::string& file, const ReadOptions& reading = {}) const;
   /// What the command runs in.

@@ -22,8 +22,8 @@ bool is_started_by_mpirun() {
   return ranks != nullptr && std::atoi(ranks) > 1;
 }
 
-Runtime make_runtime_of_rank(const CommonOptions& common, int ranks_on_host) {
-  CommonOptions own = common;
+/// Sets what the options leave open to the rank's share.
+Runtime make_runtime_of_rank(CommonOptions& own, int ranks_on_host) {
   if (own.threads == 0) own.threads = std::max(1, Context::cpu().threads() / ranks_on_host);
   Runtime runtime = make_runtime(own);
   if (own.memory_limit.empty()) {

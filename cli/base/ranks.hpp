@@ -12,7 +12,7 @@ namespace vicinal::cli {
 /// What a rank of a command works with.
 struct RankRuntime {
   Communicator& ranks;
-  const CommonOptions& common;  ///< as given for rank 0; for the others without --json and with --quiet
+  const CommonOptions& common;  ///< with the rank's threads; on other ranks than 0 without --json and with --quiet
   const Runtime& runtime;       ///< with the rank's share of the host's cores and memory, unless options set them
 };
 

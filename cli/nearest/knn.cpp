@@ -87,13 +87,9 @@ void KnnCommand::run_in_blocks(const Runtime& runtime, const Context& ctx, const
 void KnnCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
   if (is_folder_of_parts(output)) {
-    if (!row_range.empty()) {
-      throw Error(ErrorCode::invalid_argument, "--rows: needs a file for the part, -o FILE.part");
-    }
-    if (max_radius < std::numeric_limits<double>::infinity()) {
-      throw Error(ErrorCode::invalid_argument, "--max-radius: parts have lists of k; leave it out with -o DIR/");
-    }
-    return write_parts_of_ranks(*this, knn_options(search, k, {}), start);
+    KnnOptions options = knn_options(search, k, {});
+    options.max_radius = max_radius;
+    return write_parts_of_ranks(*this, options, start);
   }
   const Runtime runtime = make_runtime(common);
   resume.check();
@@ -158,7 +154,7 @@ Command add_knn(const Parser& root) {
   command->add_to(app);
   app.add_examples({"vicinal knn train.npy -k 10 -o graph.npz", "vicinal knn train.npy test.npy -k 5 --metric cosine",
                     "vicinal knn train.csv --drop class -k 3 -o graph.csv",
-                    "mpirun -n 4 vicinal knn train.npy -k 10 -o parts/"});
+                    "mpirun -n 4 --bind-to none vicinal knn train.npy -k 10 -o parts/"});
   return command_naming_files(app, command);
 }
 

@@ -3,11 +3,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "nearest/shard.hpp"
 #include "vicinal/io.hpp"
@@ -16,7 +16,7 @@ namespace vicinal::cli {
 namespace {
 
 constexpr const char* kFormat = "vicinal parts";
-constexpr std::size_t kMaxBytes = std::size_t{1} << 26;  // of 4096 ranks, each of which takes less than 1 kB
+constexpr std::uintmax_t kMaxBytes = std::uintmax_t{4} << 20;  // of 4096 ranks, each of which takes less than 1 kB
 
 [[noreturn]] void refuse_manifest(const std::string& path, const std::string& why) {
   throw Error(ErrorCode::bad_data, fmt::format("{}: {}", path, why));
@@ -24,11 +24,16 @@ constexpr std::size_t kMaxBytes = std::size_t{1} << 26;  // of 4096 ranks, each 
 
 Json read_manifest(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(ErrorCode::io, fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  std::string text(kMaxBytes + 1, '\0');
+  std::error_code failed;
+  const std::uintmax_t size = std::filesystem::file_size(path, failed);
+  if (!file || failed) {
+    throw Error(ErrorCode::io,
+                fmt::format("{}: cannot be read: {}", path, failed ? failed.message() : std::strerror(errno)));
+  }
+  std::string text(static_cast<std::size_t>(std::min(size, kMaxBytes)), '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
-  const Json json = text.size() > kMaxBytes ? Json() : Json::parse(text, nullptr, false);
+  Json json = size > kMaxBytes ? Json() : Json::parse(text, nullptr, false);
   const bool is_manifest = json.is_object() && json.contains("format") && json["format"] == kFormat &&
                            json.contains("search") && json["search"].is_object() && json.contains("parts") &&
                            json["parts"].is_array();
@@ -57,7 +62,7 @@ void open_named(const Context& ctx, const std::string& path, std::vector<PartSou
     Json wanted = json["search"];
     wanted["first_query"] = field("first_query");
     wanted["queries"] = field("queries");
-    if (part_json(parts.back().info) != wanted) {
+    if (part_json(parts.back().info) != wanted || field("check_sum") != parts.back().check_sum) {
       refuse_manifest(place, fmt::format("is not the part that {} names", path));
     }
   }
@@ -84,8 +89,9 @@ Manifest::Manifest(const std::string& command, const std::string& table, const s
   json_["parts"] = Json::array();
 }
 
-void Manifest::add(const std::string& file, std::int64_t first_query, std::int64_t queries) {
-  json_["parts"].push_back({{"file", file}, {"first_query", first_query}, {"queries", queries}});
+void Manifest::add(const std::string& file, std::int64_t first_query, std::int64_t queries, std::uint32_t check_sum) {
+  json_["parts"].push_back(
+      {{"file", file}, {"first_query", first_query}, {"queries", queries}, {"check_sum", check_sum}});
 }
 
 void Manifest::write(const std::string& folder) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ class Manifest {
  public:
   /// Of a search of these files, whose parts have `info`, but for their queries.
   Manifest(const std::string& command, const std::string& table, const std::string& queries, const PartInfo& info);
-  void add(const std::string& file, std::int64_t first_query, std::int64_t queries);
+  /// `check_sum`: what `write_part` returned.
+  void add(const std::string& file, std::int64_t first_query, std::int64_t queries, std::uint32_t check_sum);
   void write(const std::string& folder) const;
 
  private:

@@ -9,11 +9,14 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/digest.hpp"
 #include "base/input.hpp"
 #include "base/output.hpp"
 #include "base/output_files.hpp"
@@ -57,12 +60,13 @@ void make_folder(const std::string& folder) {
 class RankOfSearch {
  public:
   RankOfSearch(const NeighborsCommand& command, KnnOptions options, const RankRuntime& own)
-      : command_(command), options_(options), own_(own), inputs_(own.runtime, command.common) {}
+      : command_(command), options_(options), own_(own), inputs_(own.runtime, own.common) {}
 
   void run(std::chrono::steady_clock::time_point start);
 
  private:
   void read();
+  void agree();
   void write(const NeighborPart& part);
   void tell(const NeighborPart& part, std::chrono::steady_clock::time_point start) const;
   template <class Phase>
@@ -85,12 +89,20 @@ class RankOfSearch {
 };
 
 void RankOfSearch::read() {
+  if (!command_.row_range.empty()) {
+    throw Error(ErrorCode::invalid_argument, "--rows: needs a file for the part, -o FILE.part");
+  }
+  if (options_.max_radius < std::numeric_limits<double>::infinity()) {
+    throw Error(ErrorCode::invalid_argument, "--max-radius: parts have lists of k; leave it out with -o DIR/");
+  }
+  command_.resume.check();
   refuse_for_parts(command_, "-o DIR/");
   const Context& ctx = own_.runtime.ctx;
-  if (!command_.common.explain) make_folder(command_.output);
   const ReadOptions reading = command_.reading();
-  const TableView shape = inputs_.add_table(command_.table, reading);
-  const TableView shape_asked = command_.queries.empty() ? TableView{} : inputs_.add_table(command_.queries, reading);
+  const int ranks = own_.ranks.size();
+  const TableView shape = inputs_.add_table(command_.table, reading, ranks);
+  const TableView shape_asked =
+      command_.queries.empty() ? TableView{} : inputs_.add_table(command_.queries, reading, ranks);
   inputs_.add(command_.missing.fill_bytes(ctx, shape, shape_asked));
   ctx_ = inputs_.fit("knn", [](const Context&) { return 0; });  // the search makes a plan with all ranks
   tables_ = command_.read(own_.runtime);
@@ -110,34 +122,73 @@ void RankOfSearch::read() {
   asked_ = tables_.asked.view.slice(queries.begin, queries.end);
 }
 
+/// All ranks must see the same files and write to the same folder.
+void RankOfSearch::agree() {
+  std::array<std::int64_t, 2> own = {tables_.rows.view.rows(), tables_.asked.view.rows()};
+  std::string folder = digest_of(command_.output);
+  std::vector<std::int64_t> all(own.size() * static_cast<std::size_t>(own_.ranks.size()));
+  const std::vector<std::int64_t> sizes(static_cast<std::size_t>(own_.ranks.size()), sizeof own);
+  own_.ranks.all_gather(std::as_bytes(std::span(own)), sizes, std::as_writable_bytes(std::span(all)));
+  const std::string mine = folder;
+  own_.ranks.broadcast(std::as_writable_bytes(std::span(folder)), 0);
+  together([&] {
+    for (std::size_t at = 0; at < all.size(); ++at) {
+      if (all[at] == all[at % own.size()]) continue;
+      throw Error(ErrorCode::bad_data,
+                  fmt::format("{}: has {} rows for rank 0, but {} for rank {}; it has changed, or is another file",
+                              at % own.size() == 0 ? command_.table : command_.queries, all[at % own.size()], all[at],
+                              at / own.size()));
+    }
+    if (folder != mine) {
+      throw Error(ErrorCode::invalid_argument, "-o: is not the folder of rank 0; all ranks write to the same folder");
+    }
+  });
+}
+
 /// The parts appear when all of them are written, and the manifest when all have appeared.
 void RankOfSearch::write(const NeighborPart& part) {
   const std::string& folder = command_.output;
-  Manifest manifest("knn", command_.table, command_.queries, part.info);
-  const std::int64_t queries = part.info.place.total_queries;
-  for (int rank = 0; rank < own_.ranks.size(); ++rank) {
-    const Share theirs = share_of(queries, rank, own_.ranks.size());
-    if (theirs.begin == theirs.end) continue;
-    files_.push_back(fmt::format("{}.part", theirs.begin));
-    manifest.add(files_.back(), theirs.begin, theirs.end - theirs.begin);
-  }
+  std::vector<std::int64_t> check_sums(static_cast<std::size_t>(own_.ranks.size()), 0);
   const bool is_first = own_.ranks.rank() == 0;
   {
     io::OutputGroup parts(own_.runtime.ctx.cancel_token());
+    std::array<std::int64_t, 1> check_sum = {0};
     together([&] {
       const std::string file = fmt::format("{}.part", part.info.place.first_query);
-      if (part.info.queries > 0) write_part(own_.runtime.ctx, std::filesystem::path(folder) / file, part);
+      if (part.info.queries > 0) {
+        check_sum[0] = write_part(own_.runtime.ctx, std::filesystem::path(folder) / file, part);
+      }
     });
+    const std::vector<std::int64_t> sizes(check_sums.size(), sizeof check_sum);
+    own_.ranks.all_gather(std::as_bytes(std::span(check_sum)), sizes, std::as_writable_bytes(std::span(check_sums)));
     together([&] {  // of an earlier search: it must not name these parts
+      if (!is_first) return;
+      const std::string old = manifest_in(folder);
       std::error_code failed;
-      if (is_first) std::filesystem::remove(manifest_in(folder), failed);
-      if (failed) throw Error(ErrorCode::io, fmt::format("-o: {}: {}", manifest_in(folder), failed.message()));
+      if (std::filesystem::is_directory(old, failed)) {
+        throw Error(ErrorCode::io, fmt::format("-o: {}: is a folder", old));
+      }
+      std::filesystem::remove(old, failed);
+      if (failed) throw Error(ErrorCode::io, fmt::format("-o: {}: {}", old, failed.message()));
     });
     together([&] { parts.commit(); });
+  }
+  Manifest manifest("knn", command_.table, command_.queries, part.info);
+  for (int rank = 0; rank < own_.ranks.size(); ++rank) {
+    const Share theirs = share_of(part.info.place.total_queries, rank, own_.ranks.size());
+    if (theirs.begin == theirs.end) continue;
+    files_.push_back(fmt::format("{}.part", theirs.begin));
+    manifest.add(files_.back(), theirs.begin, theirs.end - theirs.begin,
+                 static_cast<std::uint32_t>(check_sums[static_cast<std::size_t>(rank)]));
   }
   OutputFiles last;
   together([&] {
     if (!is_first) return;
+    for (const std::string& file : files_) {  // a rank on another host may have a folder of its own
+      const std::filesystem::path path = std::filesystem::path(folder) / file;
+      if (std::filesystem::exists(path)) continue;
+      throw Error(ErrorCode::io, fmt::format("-o: {} is not there; do all hosts share the folder?", path.string()));
+    }
     manifest.write(folder);
     last.commit();
   });
@@ -172,6 +223,7 @@ void RankOfSearch::tell(const NeighborPart& part, std::chrono::steady_clock::tim
 
 void RankOfSearch::run(std::chrono::steady_clock::time_point start) {
   together([&] { read(); });
+  agree();
   const bool self = command_.queries.empty();
   Plan plan = plan_knn(*ctx_, own_.ranks, shard_, first_row_, self ? nullptr : &asked_, options_);
   std::array<std::int64_t, 1> most = {static_cast<std::int64_t>(plan.memory)};  // that some rank needs
@@ -182,7 +234,10 @@ void RankOfSearch::run(std::chrono::steady_clock::time_point start) {
     if (own_.ranks.rank() == 0) print_plan(own_.common, plan);
     return;
   }
-  together([&] { inputs_.require("knn", plan.memory); });
+  together([&] {
+    inputs_.require("knn", plan.memory);
+    make_folder(command_.output);
+  });
   const NeighborPart part = self ? knn_part(*ctx_, own_.ranks, shard_, first_row_, options_)
                                  : knn_part(*ctx_, own_.ranks, shard_, first_row_, asked_, options_);
   write(part);

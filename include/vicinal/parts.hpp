@@ -106,6 +106,7 @@ struct PartSource {
   /// radius: returns the number of all neighbors of the queries [begin, end).
   std::function<std::int64_t(std::int64_t begin, std::int64_t end)> neighbors = {};
   SearchStats stats = {};
+  std::uint32_t check_sum = 0;  ///< of a part in a file: that of all bytes before it, as `write_part` returned it
 };
 
 /// A part in memory as a source, which borrows it. Throws `invalid_argument` and `bad_data` if its numbers or the sizes
@@ -134,9 +135,9 @@ VICINAL_API RadiusSummary merge_batches(const Context& ctx, std::span<const Part
 /// parts do not fit together, and `over_memory`.
 VICINAL_API Plan plan_merge(const Context& ctx, std::span<const PartSource> parts);
 
-/// Writes a part to a file (safetensors layout) under a temporary name and then renames it. Throws `io`, `cancelled`,
-/// and `invalid_argument` for arrays that do not fit together.
-VICINAL_API void write_part(const Context& ctx, const std::filesystem::path& path, const NeighborPart& part);
+/// Writes a part to a file (safetensors layout) under a temporary name and then renames it. Returns the check sum that
+/// ends the file. Throws `io`, `cancelled`, and `invalid_argument` for arrays that do not fit together.
+VICINAL_API std::uint32_t write_part(const Context& ctx, const std::filesystem::path& path, const NeighborPart& part);
 /// As `radius_part`, but writes the lists to the file batch by batch: memory does not grow with the number of neighbors
 /// (as in `radius_batches`). The part that it returns has no lists; `neighbors`, unless null, receives their number.
 VICINAL_API NeighborPart radius_part_file(const Context& ctx, const TableView& shard, const TableView& queries,

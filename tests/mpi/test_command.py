@@ -122,13 +122,48 @@ def test_all_ranks_end_with_one_sentence(run, ok, tmp_path, tables):
         ("two.npy -k 1 -o out/", 2, "rank 0: mpirun: 3 ranks, but two.npy has 2 rows, and each rank needs one"),
         ("table.npy -k 3 -o file/", 3, "rank 0: -o: the folder 'file/' cannot be made"),
         ("table.npy -k 3 -o no/out/", 3, "rank 0: -o: the folder 'no/out/' cannot be made"),
+        ("table.npy -k 3 --rows :9 -o out/", 2, "rank 0: --rows: needs a file for the part, -o FILE.part"),
+        ("table.npy -k 3 --max-radius 1 -o out/", 2, "rank 0: --max-radius: parts have lists of k"),
+        ("table.npy -k 3 --resume kept -o out/", 2, "rank 0: -o DIR/: --resume keeps blocks of the whole search"),
         ("table.npy -k 3 --id x0 -o out/", 2, "rank 0: -o DIR/: a part has row numbers, so --id cannot be combined"),
         ("table.npy -k 3 --memory-limit 10k -o out/", 4, "rank 0: knn needs"),
     ]:
         ran = run(3, "knn", *words.split())
         assert ran.returncode == code, ran
         assert len(errors(ran)) == 1 and sentence in errors(ran)[0], ran
-        assert not (tmp_path / "out" / "manifest.json").exists()
+        assert not list(tmp_path.glob("out/*"))
+
+
+def test_ranks_share_the_cores(ok, tables):
+    cores = len(os.sched_getaffinity(0))
+    for more in ([], ["--memory-limit", "1G"], ["--explain"]):
+        told = json.loads(ok(2, "knn", "table.npy", "-k", 3, "-o", "out/", "--json", *more).stdout)
+        assert told["plan"]["threads"] == max(1, cores // 2)
+
+
+def test_a_note_is_printed_once(ok, tmp_path, tables):
+    (tmp_path / "table.libsvm").write_text("".join(f"{i % 3} 1:{i} 4:{i % 7}\n" for i in range(1, 60)))
+    assert ok(3, "knn", "table.libsvm", "-k", 3, "-o", "out/").stderr.count("dense") == 1
+
+
+def test_all_ranks_see_the_same_files(ok, run, tmp_path, tables):
+    np.save(tmp_path / "table0.npy", tables)
+    np.save(tmp_path / "table1.npy", tables[:156])
+    for words, code, sentence in [
+        ("table$OMPI_COMM_WORLD_RANK.npy -k 3 -o out/", 3, "table0.npy: has 157 rows for rank 0, but 156 for rank 1"),
+        ("table.npy table$OMPI_COMM_WORLD_RANK.npy -k 3 -o out/", 3, "has 157 rows for rank 0, but 156 for rank 1"),
+        ("table.npy -k 3 -o out$OMPI_COMM_WORLD_RANK/", 2, "-o: is not the folder of rank 0"),
+    ]:
+        ran = subprocess.run([MPIRUN, "-n", "2", *OPTIONS, "sh", "-c", f"exec {COMMAND} knn {words}"], cwd=tmp_path,
+                             capture_output=True, text=True, timeout=LIMIT, env=ENVIRONMENT)
+        assert ran.returncode == code and len(errors(ran)) == 1 and sentence in errors(ran)[0], ran
+        assert not list(tmp_path.glob("out*"))
+    np.save(tmp_path / "other.npy", tables[::-1])
+    ok(2, "knn", "table.npy", "-k", 4, "-o", "a/")
+    ok(2, "knn", "other.npy", "-k", 4, "-o", "b/")
+    (tmp_path / "b" / "78.part").rename(tmp_path / "a" / "78.part")
+    ran = run(0, "merge", "a/", "-o", "merged.npz")
+    assert ran.returncode == 3 and "a/78.part: is not the part that a/manifest.json names" in errors(ran)[0], ran
 
 
 def test_the_memory_that_is_asked_for_is_enough(run, ok, tables):

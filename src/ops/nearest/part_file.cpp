@@ -214,7 +214,7 @@ class PartFile {
                   fmt::format("its header describes {} bytes, but {} follow", tensors->back().end, follow));
     }
     tensors_ = std::move(*tensors);
-    check_sum();
+    check_sum_ = checked_sum();
     const PartInfo& info = shape_.info;
     if (!ops::describes_part(info)) refuse_file(kPartFile, path, "its numbers describe no part of a search");
     if (info.kind == PartKind::radius && !shape_.has_offsets) {
@@ -227,6 +227,7 @@ class PartFile {
   }
 
   [[nodiscard]] const PartInfo& info() const noexcept { return shape_.info; }
+  [[nodiscard]] std::uint32_t check_sum() const noexcept { return check_sum_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return file_.size(); }
   [[nodiscard]] SearchStats stats() const {
     std::int64_t counters[kCounters];
@@ -299,7 +300,7 @@ class PartFile {
     return {first, last};
   }
 
-  void check_sum() const {
+  [[nodiscard]] std::uint32_t checked_sum() const {
     const std::uint64_t summed = file_.size() - sizeof(std::uint32_t);
     std::vector<unsigned char> piece(static_cast<std::size_t>(std::min<std::uint64_t>(summed, kPieceBytes)));
     uLong sum = crc32_z(0, nullptr, 0);
@@ -311,6 +312,7 @@ class PartFile {
     std::uint32_t stored = 0;
     read_bytes(summed, sizeof stored, &stored);
     if (sum != stored) refuse_file(kPartFile, file_.path(), "it is damaged: its check sum is wrong");
+    return stored;
   }
 
   const Context ctx_;
@@ -318,6 +320,7 @@ class PartFile {
   std::int64_t data_begin_ = 0;
   PartShape shape_;
   std::vector<Tensor> tensors_;
+  std::uint32_t check_sum_ = 0;
 };
 
 }  // namespace
@@ -356,7 +359,7 @@ void PartWriter::commit(const SearchStats& stats) {
 
 }  // namespace ops
 
-void write_part(const Context& ctx, const std::filesystem::path& path, const NeighborPart& part) try {
+std::uint32_t write_part(const Context& ctx, const std::filesystem::path& path, const NeighborPart& part) try {
   const core::Entry entry;
   ops::check_info(part.info, "the part");
   try {
@@ -372,7 +375,7 @@ void write_part(const Context& ctx, const std::filesystem::path& path, const Nei
   ops::write_in_pieces(ctx, part.offsets, file);
   ops::write_in_pieces(ctx, part.ids, file);
   ops::write_in_pieces(ctx, part.keys, file);
-  file.commit();
+  return file.commit();
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -395,6 +398,7 @@ PartSource open_part(const Context& ctx, const std::filesystem::path& path) try 
     return file->neighbors(begin, end);
   };
   source.stats = file->stats();
+  source.check_sum = file->check_sum();
   return source;
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

@@ -105,10 +105,11 @@ void SummedFile::write(const void* data, std::size_t bytes) {
   sum_ = crc32_z(sum_, static_cast<const Bytef*>(data), bytes);
 }
 
-void SummedFile::commit() {
+std::uint32_t SummedFile::commit() {
   const auto sum = static_cast<std::uint32_t>(sum_);
   file_.write(&sum, sizeof sum);
   file_.commit();
+  return sum;
 }
 
 }  // namespace vicinal::ops

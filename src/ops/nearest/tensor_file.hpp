@@ -80,7 +80,8 @@ class SummedFile {
   void write(const std::vector<T>& values) {
     write(values.data(), values.size() * sizeof(T));
   }
-  void commit();
+  /// Returns the check sum that ends the file.
+  std::uint32_t commit();
 
  private:
   io::AtomicFile file_;
