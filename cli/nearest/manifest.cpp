@@ -15,7 +15,7 @@
 namespace vicinal::cli {
 namespace {
 
-constexpr const char* kFormat = "vicinal parts";
+constexpr const char* kManifestFormat = "vicinal parts";
 constexpr std::uintmax_t kMaxBytes = std::uintmax_t{4} << 20;  // of 4096 ranks, each of which takes less than 1 kB
 
 [[noreturn]] void refuse_manifest(const std::string& path, const std::string& why) {
@@ -34,7 +34,7 @@ Json read_manifest(const std::string& path) {
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   Json json = size > kMaxBytes ? Json() : Json::parse(text, nullptr, false);
-  const bool is_manifest = json.is_object() && json.contains("format") && json["format"] == kFormat &&
+  const bool is_manifest = json.is_object() && json.contains("format") && json["format"] == kManifestFormat &&
                            json.contains("search") && json["search"].is_object() && json.contains("parts") &&
                            json["parts"].is_array();
   if (!is_manifest) refuse_manifest(path, "is no manifest of parts");
@@ -81,7 +81,7 @@ std::string manifest_in(const std::string& folder) {
 
 Manifest::Manifest(const std::string& command, const std::string& table, const std::string& queries,
                    const PartInfo& info)
-    : json_({{"format", kFormat}, {"version", 1}, {"command", command}, {"table", table}}) {
+    : json_({{"format", kManifestFormat}, {"version", 1}, {"command", command}, {"table", table}}) {
   json_["queries"] = queries.empty() ? Json(nullptr) : Json(queries);
   json_["search"] = part_json(info);
   json_["search"]["first_query"] = 0;

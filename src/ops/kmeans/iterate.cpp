@@ -253,17 +253,16 @@ KMeans cluster(const Context& ctx, Lloyd& lloyd, const RankRows& rows, const KMe
   KMeansCheckpoint state;
   bool resumes = options.resume != nullptr;
   if (resumes) state = *options.resume;
-  KMeans& best = state.best;
   double seeding = 0;
   for (; state.run < options.runs; ++state.run) {
     if (!std::exchange(resumes, false)) {
       const auto seeded = std::chrono::steady_clock::now();
-      KMeans kept = std::move(best);
-      state = {.clusters = options.clusters,
-               .run = state.run,
-               .centres = initial_centres(ctx, lloyd, rows, options, state.run),
-               .least = std::numeric_limits<double>::infinity(),
-               .best = std::move(kept)};
+      KMeansCheckpoint next = {.clusters = options.clusters,
+                               .run = state.run,
+                               .centres = initial_centres(ctx, lloyd, rows, options, state.run),
+                               .least = std::numeric_limits<double>::infinity()};
+      next.best = std::move(state.best);
+      state = std::move(next);
       if (options.init == KMeansInit::given) {
         together(rows.ranks, [&] { check_given_values(ctx, state.centres, task.table.cols(), options.metric); });
       }
@@ -271,13 +270,13 @@ KMeans cluster(const Context& ctx, Lloyd& lloyd, const RankRows& rows, const KMe
     }
     KMeans found = options.batch_size > 0 ? by_batches(ctx, lloyd, task, options, state, checkpoints)
                                           : Run(ctx, lloyd, rows, options, checkpoints).from(state, tolerance);
-    if (state.run == 0 || found.inertia < best.inertia) best = std::move(found);
+    if (state.run == 0 || found.inertia < state.best.inertia) state.best = std::move(found);
     // Where nothing is drawn every run would be the first one.
     const bool draws = options.init != KMeansInit::given && options.init != KMeansInit::first_k;
     if (!draws && options.batch_size == 0) break;
   }
   const kernels::AssignCounts counts = lloyd.counts();
-  KMeans result = std::move(best);
+  KMeans result = std::move(state.best);
   result.stats = {counts.rows, counts.skipped, counts.rechecked, seeding, seconds_since(start) - seeding};
   return result;
 }

@@ -140,7 +140,9 @@ struct Inputs {
   [[nodiscard]] LofModel lof_model() const { return {index, fitted_lof, "", scaled_table}; }
   [[nodiscard]] LleModel lle_model() const { return {index, fitted_lle, "", scaled_table}; }
   [[nodiscard]] KMeansModel kmeans_model() const { return {fitted_kmeans, "", scaled_table}; }
-  [[nodiscard]] KMeansCheckpoint checkpoint() const { return {.clusters = 3, .centres = {small.begin(), small.begin() + 9}}; }
+  [[nodiscard]] KMeansCheckpoint checkpoint() const {
+    return {.clusters = 3, .centres = {small.begin(), small.begin() + 9}};
+  }
   [[nodiscard]] NeighborModel neighbor_model() const { return {.index = index, .outputs = {labels}}; }
   [[nodiscard]] NeighborModel regressor() const {
     return {.index = index,
