@@ -53,9 +53,10 @@ std::vector<JobFact> facts_of(const Context& ctx, const TableView& table, const 
   return facts;
 }
 
-Context context_of_files() {
+Context context_of_files(const Runtime& runtime) {
   CpuOptions options;
   options.threads = 1;
+  options.memory_limit = runtime.ctx.memory_limit();
   options.cancel = interrupt_token();
   return Context::cpu(options);
 }
@@ -66,7 +67,7 @@ ResumedClustering::ResumedClustering(const Runtime& runtime, const CommonOptions
                                      const ResumeArguments& arguments, const TableView& table,
                                      const KMeansOptions& options, const ClusteringFiles& files)
     : arguments_(arguments),
-      host_(context_of_files()),
+      host_(context_of_files(runtime)),
       folder_(runtime.ctx, arguments.folder, facts_of(runtime.ctx, table, options, files), kSuffix) {
   read_state();
   if (!state_) return;

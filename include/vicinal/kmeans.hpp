@@ -70,14 +70,17 @@ struct KMeansOptions {
   /// Needs KMeansRule::settled.
   std::int64_t batch_size = 0;
   bool history = false;  ///< return the inertia of each iteration, at the cost of one more pass over the data for each
-  /// Called with the state of the run, on the thread that called `kmeans`, when first centers are chosen or an
-  /// iteration has ended and `checkpoint_seconds` have passed since the call began or the last checkpoint. What it
+  /// Called with the state of the run, on the thread that called `kmeans`: when first centers are chosen, and at the
+  /// end of an iteration, once `checkpoint_seconds` have passed since the call began or the last checkpoint. What it
   /// receives is borrowed. It must not compute on the CUDA device of the call. If it throws, `kmeans` ends with this
-  /// exception. Not with a Communicator.
+  /// exception; of `std::bad_alloc` it makes `over_memory`. `kmeans` with a Communicator refuses it and `resume` with
+  /// `invalid_argument`.
   std::function<void(const KMeansCheckpoint&)> checkpoint = {};
   double checkpoint_seconds = 30;  ///< at least 0; 0: after every iteration
   /// A state of an earlier call with the same table and options (but for these three), from which this call goes on:
-  /// the result has the same bits as that of a call without interruption, except the counters in `stats`. Borrowed.
+  /// the result has the same bits as that of a call without interruption, except the counters in `stats`. Borrowed. A
+  /// state of another shape or metric, or with another history, is refused; that the table, the weights, the seed and
+  /// the rules are the same, nobody checks.
   const KMeansCheckpoint* resume = nullptr;
 };
 
@@ -109,10 +112,11 @@ struct KMeans {
 /// What `kmeans` needs to go on from a moment between two iterations (KMeansOptions::checkpoint).
 struct VICINAL_API KMeansCheckpoint {
   std::int64_t clusters = 0;
+  Metric metric = Metric::euclidean;
   std::int64_t run = 0;         ///< number of the run
   std::int64_t iterations = 0;  ///< iterations of this run that have ended
-  /// [clusters, cols] before the first iteration the first centers; later those with which the last iteration began,
-  /// which is repeated, because its labels are not kept; with mini-batches the centers after the last iteration
+  /// [clusters, cols]. If `iterations` is 0, the first centers; otherwise those at the beginning of the last iteration,
+  /// which is repeated, because its labels are not kept. With mini-batches, the centers after the last iteration.
   std::vector<double> centres = {};
   std::vector<double> history = {};  ///< [iterations] if KMeansOptions::history
   std::vector<double> masses = {};   ///< mini-batches: [clusters] weight of the rows that each cluster has won
@@ -122,10 +126,11 @@ struct VICINAL_API KMeansCheckpoint {
   /// The best of the runs before this one; clusters is 0 in the first run. Without labels of rows of weight 0.
   KMeans best = {};
 
-  /// Writes the state to a file (safetensors layout), first under a temporary name. Throws `io`, `cancelled`, and
-  /// `invalid_argument` or `bad_data` for arrays that do not fit together. O(k d + n).
+  /// Writes the state to a file (safetensors layout), first under a temporary name. Computes on the CPU, whatever the
+  /// context. Throws `io`, `cancelled`, `over_memory`, and `invalid_argument` or `bad_data` for arrays that do not fit
+  /// together. Time O(k d + n); memory 16 k d + 8 n bytes, n only if there is a best run.
   void save(const Context& ctx, const std::filesystem::path& path) const;
-  /// Reads a file of `save`. Throws `bad_data` for anything else, `io`, `over_memory`.
+  /// Reads a file of `save`. Throws `bad_data` for anything else, `io`, `over_memory`, `cancelled`. O(k d + n).
   static KMeansCheckpoint load(const Context& ctx, const std::filesystem::path& path);
 };
 

@@ -85,7 +85,8 @@ VICINAL_API Plan plan_radius(const Context& ctx, Communicator& communicator, con
 /// takes about 6. Memory as `kmeans` of the shard, and O(k d l). Time of an iteration as `kmeans` of the largest shard.
 ///
 /// Throws as `kmeans`, and `invalid_argument` for options that differ between ranks, a `first_row` that is not the
-/// number of rows before, and mini-batches; `device_unavailable` for a context of a device; `io` as Communicator.
+/// number of rows before, for mini-batches and checkpoints; `device_unavailable` for a context of a device; `io` as
+/// Communicator.
 VICINAL_API KMeans kmeans(const Context& ctx, Communicator& communicator, const TableView& shard,
                           std::int64_t first_row, const KMeansOptions& options);
 

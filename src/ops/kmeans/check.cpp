@@ -47,6 +47,7 @@ void check_options(const Context& ctx, std::int64_t cols, const KMeansOptions& o
   if (options.max_iterations < 1) refuse("max_iterations: must be at least 1");
   if (!(options.tolerance >= 0 && std::isfinite(options.tolerance))) refuse("tolerance: must be finite and at least 0");
   if (!(options.changed_share >= 0 && options.changed_share < 1)) refuse("changed_share: must be in [0, 1)");
+  if (!(options.checkpoint_seconds >= 0)) refuse("checkpoint_seconds: must be at least 0");
   if (options.init == KMeansInit::given) ops::check_given(ctx, options.centres, options.clusters, cols);
 }
 
@@ -144,7 +145,8 @@ void check_shard(const Context& ctx, const TableView& shard, std::int64_t first_
   check_kind(options.metric, options.clusters);
   check_options(ctx, shard.cols(), options);
   if (options.batch_size > 0) refuse("batch_size: mini-batches are drawn from a table that is whole, not from shards");
-  if (options.checkpoint || options.resume != nullptr) refuse("checkpoint: there is none of a table in shards");
+  if (options.checkpoint) refuse("checkpoint: there is none for a table in shards");
+  if (options.resume != nullptr) refuse("resume: there is no checkpoint of a table in shards");
 }
 
 void check_all_rows(std::int64_t rows, std::int64_t weighted, const KMeansOptions& options) {

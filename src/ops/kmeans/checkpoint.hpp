@@ -23,9 +23,10 @@ class Checkpoints {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-/// Refuses a state whose arrays do not fit together. Throws `bad_data` for centers that are not finite.
-void check_checkpoint(const KMeansCheckpoint& state);
-/// Refuses options of checkpoints outside their domain, and a state that is not of a call with these options.
+/// Refuses a state whose arrays do not fit together; sentences begin with `name`. Throws `bad_data` for centers that
+/// are not finite.
+void check_checkpoint(const KMeansCheckpoint& state, const char* name);
+/// Refuses a state that is not of a call with these options.
 void check_resume(const KMeansOptions& options, std::int64_t cols, std::int64_t weighted);
 
 }  // namespace vicinal::ops

@@ -44,16 +44,19 @@ std::vector<Value> read_array(ops::ModelReader& file, const char* name, const ch
 
 void KMeansCheckpoint::save(const Context& ctx, const std::filesystem::path& path) const try {
   const core::Entry entry;
-  ops::check_checkpoint(*this);
+  ops::check_checkpoint(*this, "checkpoint");
+  core::require_memory(ctx, centres.size() * 16 + best.labels.size() * 8, "saving a checkpoint");
   const std::vector<std::int64_t> labels(best.labels.begin(), best.labels.end());
-  const Index index(ctx, TableView(centres.data(), clusters, static_cast<std::int64_t>(centres.size()) / clusters));
+  // The call that gives the state may be at work on the device.
+  const Context host = Context::cpu({.threads = 1, .memory_limit = ctx.memory_limit(), .cancel = ctx.cancel_token()});
+  const Index index(host, TableView(centres.data(), clusters, static_cast<std::int64_t>(centres.size()) / clusters));
   ops::ModelParts parts;
   parts.metadata = {{"run", ops::text_of(run)},
                     {"iterations", ops::text_of(iterations)},
                     {"smoothed", ops::text_of(smoothed)},
                     {"least", ops::text_of(least)},
                     {"without_improvement", ops::text_of(without_improvement)},
-                    {"metric", std::string(name_of(best.metric))},
+                    {"metric", std::string(name_of(metric))},
                     {"best_inertia", ops::text_of(best.inertia)},
                     {"best_iterations", ops::text_of(best.iterations)},
                     {"best_stopped", std::string(name_of(best.stopped))}};
@@ -91,20 +94,23 @@ KMeansCheckpoint KMeansCheckpoint::load(const Context& ctx, const std::filesyste
   KMeans& best = state.best;
   best.clusters = state.run > 0 ? table.rows() : 0;
   best.cols = state.run > 0 ? table.cols() : 0;
-  best.metric = file.named("metric", metric_from);
+  state.metric = file.named("metric", metric_from);
+  if (state.run > 0) best.metric = state.metric;
   best.inertia = file.number<double>("best_inertia");
   best.iterations = file.number<std::int64_t>("best_iterations");
   best.stopped = file.named("best_stopped", stop_from);
   best.centres = read_array<double>(file, "best_centres", "F64");
   best.history = read_array<double>(file, "best_history", "F64");
   best.sizes = read_array<std::int64_t>(file, "best_sizes", "I64");
-  for (const std::int64_t label : read_array<std::int64_t>(file, "best_labels", "I64")) {
+  const std::vector<std::int64_t> labels = read_array<std::int64_t>(file, "best_labels", "I64");
+  best.labels.reserve(labels.size());
+  for (const std::int64_t label : labels) {
     file.require(label >= 0 && label < state.clusters, "a label of its best run is not a cluster");
     best.labels.push_back(static_cast<std::int32_t>(label));
   }
   file.require_all_seen();
   try {
-    ops::check_checkpoint(state);
+    ops::check_checkpoint(state, "its state");
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_argument && error.code() != ErrorCode::bad_data) throw;
     file.refuse(error.what());

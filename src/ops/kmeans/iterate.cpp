@@ -132,15 +132,14 @@ KMeans Run::from(KMeansCheckpoint& state, double least_shift) {
   if (state.iterations == 0 && checkpoints_.due()) checkpoints_.give(state);
   while (result.iterations < options_.max_iterations) {
     ctx_.report("iterate", static_cast<double>(result.iterations) / static_cast<double>(options_.max_iterations));
-    const bool due = checkpoints_.due();
-    if (due) lloyd_.centres(state.centres);
+    if (options_.checkpoint) lloyd_.centres(state.centres);
     ++result.iterations;
     const Iteration done = iterate(result);
     if (const std::optional<KMeansStop> stop = stop_of(done, least_shift)) {
       result.stopped = *stop;
       break;
     }
-    if (!due) continue;
+    if (!checkpoints_.due()) continue;
     state.iterations = result.iterations;
     state.history = result.history;
     checkpoints_.give(state);
@@ -258,6 +257,7 @@ KMeans cluster(const Context& ctx, Lloyd& lloyd, const RankRows& rows, const KMe
     if (!std::exchange(resumes, false)) {
       const auto seeded = std::chrono::steady_clock::now();
       KMeansCheckpoint next = {.clusters = options.clusters,
+                               .metric = options.metric,
                                .run = state.run,
                                .centres = initial_centres(ctx, lloyd, rows, options, state.run),
                                .least = std::numeric_limits<double>::infinity()};

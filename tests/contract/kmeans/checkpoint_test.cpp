@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "contexts.hpp"
@@ -45,7 +46,11 @@ class KMeansCheckpoints : public ::testing::Test {
     std::vector<KMeansCheckpoint> states;
     KMeansOptions keeping = options;
     keeping.checkpoint_seconds = 0;
-    keeping.checkpoint = [&](const KMeansCheckpoint& state) { states.push_back(state); };
+    keeping.checkpoint = [&, caller = std::this_thread::get_id()](const KMeansCheckpoint& state) {
+      EXPECT_EQ(std::this_thread::get_id(), caller);
+      EXPECT_EQ(state.metric, options.metric);
+      states.push_back(state);
+    };
     expect_same(kmeans(ctx_, table_, keeping), expected_, "with checkpoints");
     return states;
   }
@@ -134,7 +139,21 @@ TEST_F(KMeansCheckpoints, OfMiniBatches) {
         .clusters = 7, .metric = metric, .runs = 2, .seed = 9, .max_iterations = 40, .batch_size = 32};
     options.history = metric == Metric::cosine;
     check(options, text(options) + ", batches", 20);
+    std::vector<double> weights;
+    for (std::int64_t i = 0; i < kHeapRows; ++i) weights.push_back(0.5 + static_cast<double>(i % 3));
+    options.weights = weights;
+    options.empty = EmptyClusters::keep;
+    check(options, text(options) + ", weighted batches", 20);
   }
+}
+
+TEST_F(KMeansCheckpoints, AreGivenWhenTheirTimeHasCome) {
+  KMeansOptions options{.clusters = 5, .tolerance = 0};
+  int calls = 0;
+  options.checkpoint = [&](const KMeansCheckpoint&) { ++calls; };
+  options.checkpoint_seconds = 1e9;
+  kmeans(ctx_, table_, options);
+  EXPECT_EQ(calls, 0);
 }
 
 TEST_F(KMeansCheckpoints, WhatTheFunctionThrowsEndsTheCall) {
@@ -170,7 +189,21 @@ TEST_F(KMeansCheckpoints, ThatDoNotFitAreRefused) {
   refuses([](KMeansCheckpoint& s) { s.history.pop_back(); }, "history");
   refuses([](KMeansCheckpoint& s) { s.history.clear(); }, "history");
   refuses([](KMeansCheckpoint& s) { s.centres.clear(); }, "centers do not fit");
-  refuses([](KMeansCheckpoint& s) { s.centres[3] = NAN; }, "row 1, column 0 is not finite", ErrorCode::bad_data);
+  refuses([](KMeansCheckpoint& s) { s.centres[3] = NAN; }, "resume: centres: row 1, column 0 is not finite",
+          ErrorCode::bad_data);
+  refuses([](KMeansCheckpoint& s) { s.metric = s.best.metric = Metric::cosine; }, "resume: it is of another metric");
+  refuses([](KMeansCheckpoint& s) { s.best.history.clear(); }, "iterations of its best run");
+  refuses([](KMeansCheckpoint& s) { s.best.iterations = std::int64_t{1} << 62; }, "iterations of its best run");
+  refuses([](KMeansCheckpoint& s) { s.best.inertia = INFINITY; }, "no result");
+  {
+    KMeansCheckpoint state = states.front();
+    state.metric = Metric::cosine;  // of the first run, which has no best one before
+    KMeansOptions resumed = options;
+    resumed.resume = &state;
+    refused([&] { kmeans(ctx_, table_, resumed); }, ErrorCode::invalid_argument, "resume: it is of another metric");
+    state.masses = {-1};
+    refused([&] { state.save(ctx_, folder_ / "state"); }, ErrorCode::invalid_argument, "checkpoint: its masses");
+  }
   refuses([](KMeansCheckpoint& s) { s.masses.assign(6, 1); }, "masses");
   refuses([](KMeansCheckpoint& s) { s.best.labels[0] = 6; }, "not a cluster");
   refuses([](KMeansCheckpoint& s) { s.best.labels.pop_back(); }, "sizes of its best run");

@@ -346,6 +346,11 @@ TEST(KMeansShards, FailTogether) {
   }
   expect_same_error(three.run([](int, Call& call) { call.options.batch_size = 8; }), bad,
                     "rank 0: batch_size: mini-batches are drawn from a table that is whole");
+  const KMeansCheckpoint state;
+  expect_same_error(three.run([](int, Call& call) { call.options.checkpoint = [](const KMeansCheckpoint&) {}; }), bad,
+                    "rank 0: checkpoint: there is none for a table in shards");
+  expect_same_error(three.run([&](int, Call& call) { call.options.resume = &state; }), bad,
+                    "rank 0: resume: there is no checkpoint of a table in shards");
   expect_same_error(three.run([](int, Call& call) { call.options.clusters = 91; }), bad,
                     "clusters: is 91, but the table has only 90 rows");
   const std::vector<double> zeros(ThreeShards::kRows, 0);
