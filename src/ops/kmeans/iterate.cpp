@@ -117,7 +117,8 @@ void Run::begin(const KMeansCheckpoint& state, KMeans& result) {
 std::optional<KMeansStop> Run::stop_of(const Iteration& done, double least_shift) const {
   const double share = static_cast<double>(done.changed) / static_cast<double>(rows_.total);
   if (options_.rule == KMeansRule::classical) {
-    return share <= options_.changed_share ? std::optional(KMeansStop::changed_share) : std::nullopt;
+    if (share <= options_.changed_share) return KMeansStop::changed_share;
+    return std::nullopt;
   }
   if (done.changed == 0 && !done.filled) return KMeansStop::labels;
   if (options_.changed_share > 0 && share <= options_.changed_share) return KMeansStop::changed_share;
