@@ -148,8 +148,11 @@ TEST_F(DevicesErrors, ABlockSourceMayNotAskADeviceThatWaitsForIt) {
         std::copy(values.begin() + begin * 5, values.begin() + end * 5, static_cast<double*>(to));
       });
   EXPECT_EQ(knn(two, source, {.k = 5}).ids, graph.ids);
-  ASSERT_FALSE(sentences.empty());
-  EXPECT_NE(sentences.front().find("cuda:0 waits for the callback"), std::string::npos) << sentences.front();
+  // Where a block is read for the other device, the first one may have nothing to do yet.
+  EXPECT_TRUE(std::any_of(
+      sentences.begin(), sentences.end(),
+      [](const std::string& sentence) { return sentence.find("cuda:0 waits for the callback") != std::string::npos; }))
+      << sentences.size() << " calls";
 }
 
 // Fault: it was called again, for the other device, and what it threw was preceded by a device's name.
