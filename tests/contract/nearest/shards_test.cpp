@@ -696,6 +696,25 @@ TEST_F(NearestOfThreeRanks, PlansSayWhatTravelsAndWhy) {
   expect_plan(false, {.k = 4}, least - 1, "in all 2.9 kB; a rank has too little memory for the queries of all", false);
 }
 
+// Lists of all rows of a small shard take what memory there is, but not what is held beside them.
+TEST(NearestShards, SmallShardsFitASmallLimit) {
+  constexpr std::int64_t n = 12;
+  constexpr std::int64_t m = 2000;
+  const Rows rows = make_rows(Family::gaussian, {n, 3, m}, 5);
+  const TableView table(rows.table.data(), n, 3);
+  const TableView queries(rows.queries.data(), m, 3);
+  expect_no_error(run_ranks(2,
+                            [&](Communicator& own) {
+                              const Context ctx = Context::cpu({.threads = 1, .memory_limit = 64'000'000});
+                              const std::int64_t first = own.rank() * n / 2;
+                              const std::int64_t asked = own.rank() * m / 2;
+                              const NeighborGraph found = knn(ctx, own, table.slice(first, first + n / 2), first,
+                                                              queries.slice(asked, asked + m / 2), {.k = 7});
+                              EXPECT_EQ(found.rows, m / 2);
+                            }),
+                  "64 MB");
+}
+
 // A method is chosen when the values are known, which no plan reads.
 TEST_F(NearestOfThreeRanks, SayWhichMethodRan) {
   std::vector<double> line;
