@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "base/digest.hpp"
 #include "base/input.hpp"
 #include "base/output.hpp"
 #include "base/output_files.hpp"
@@ -124,24 +123,28 @@ void RankOfSearch::read() {
 
 /// All ranks must see the same files and write to the same folder.
 void RankOfSearch::agree() {
-  std::array<std::int64_t, 2> own = {tables_.rows.view.rows(), tables_.asked.view.rows()};
-  std::string folder = digest_of(command_.output);
+  const std::string& folder = command_.output;
+  const std::array<std::int64_t, 3> own = {tables_.rows.view.rows(), tables_.asked.view.rows(), std::ssize(folder)};
   std::vector<std::int64_t> all(own.size() * static_cast<std::size_t>(own_.ranks.size()));
   const std::vector<std::int64_t> sizes(static_cast<std::size_t>(own_.ranks.size()), sizeof own);
   own_.ranks.all_gather(std::as_bytes(std::span(own)), sizes, std::as_writable_bytes(std::span(all)));
-  const std::string mine = folder;
-  own_.ranks.broadcast(std::as_writable_bytes(std::span(folder)), 0);
+  const auto refuse_folder = [] {
+    throw Error(ErrorCode::invalid_argument, "-o: is not the folder of rank 0; all ranks write to the same folder");
+  };
   together([&] {
     for (std::size_t at = 0; at < all.size(); ++at) {
       if (all[at] == all[at % own.size()]) continue;
+      if (at % own.size() == 2) refuse_folder();
       throw Error(ErrorCode::bad_data,
                   fmt::format("{}: has {} rows for rank 0, but {} for rank {}; it has changed, or is another file",
                               at % own.size() == 0 ? command_.table : command_.queries, all[at % own.size()], all[at],
                               at / own.size()));
     }
-    if (folder != mine) {
-      throw Error(ErrorCode::invalid_argument, "-o: is not the folder of rank 0; all ranks write to the same folder");
-    }
+  });
+  std::string of_first = folder;  // as long on every rank
+  own_.ranks.broadcast(std::as_writable_bytes(std::span(of_first)), 0);
+  together([&] {
+    if (of_first != folder) refuse_folder();
   });
 }
 

@@ -153,6 +153,7 @@ def test_all_ranks_see_the_same_files(ok, run, tmp_path, tables):
         ("table$OMPI_COMM_WORLD_RANK.npy -k 3 -o out/", 3, "table0.npy: has 157 rows for rank 0, but 156 for rank 1"),
         ("table.npy table$OMPI_COMM_WORLD_RANK.npy -k 3 -o out/", 3, "has 157 rows for rank 0, but 156 for rank 1"),
         ("table.npy -k 3 -o out$OMPI_COMM_WORLD_RANK/", 2, "-o: is not the folder of rank 0"),
+        ("table.npy -k 3 -o out$(printf %0$((8 + OMPI_COMM_WORLD_RANK))d 1)/", 2, "-o: is not the folder of rank 0"),
     ]:
         ran = subprocess.run([MPIRUN, "-n", "2", *OPTIONS, "sh", "-c", f"exec {COMMAND} knn {words}"], cwd=tmp_path,
                              capture_output=True, text=True, timeout=LIMIT, env=ENVIRONMENT)
