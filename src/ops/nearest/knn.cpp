@@ -27,12 +27,9 @@ namespace {
 using kernels::Collect;
 using kernels::NearestTask;
 
+using ops::has_bit;
 using ops::Job;
 using ops::SearchRequest;
-
-bool has_bit(Bitmap filter, std::int64_t id) {
-  return filter.empty() || (filter[static_cast<std::size_t>(id >> 6)] >> (id & 63) & 1) != 0;
-}
 
 void check_common(const Context& ctx, const TableView& table, const TableView& queries, const NearestTask& task) {
   const std::int64_t n = table.rows();

@@ -46,6 +46,11 @@ struct SearchRequest {
 SearchRequest request_of(const TableView* queries, const KnnOptions& options);
 SearchRequest request_of(const TableView* queries, const RadiusOptions& options, kernels::Collect collect);
 
+/// Whether a filter lets a row pass; all where it is empty.
+inline bool has_bit(Bitmap filter, std::int64_t row) {
+  return filter.empty() || (filter[static_cast<std::size_t>(row >> 6)] >> (row & 63) & 1) != 0;
+}
+
 /// Why some of the table's rows are no neighbors of a query.
 struct LeftOut {
   bool own_rows = false;

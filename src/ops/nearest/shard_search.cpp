@@ -43,10 +43,6 @@ void require_host_rows(const TableView& table, std::string_view name) {
                                                  "to host memory");
 }
 
-bool has_bit(Bitmap filter, std::int64_t row) {
-  return (filter[static_cast<std::size_t>(row / 64)] >> (row % 64) & 1) != 0;
-}
-
 std::string_view operation_of(PartKind kind) {
   return kind == PartKind::knn ? "knn" : "radius search";
 }

@@ -2,16 +2,16 @@
 not (docs/scale.md)."""
 
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
 import time
-import zlib
 
 import numpy as np
 import pytest
+
+from resumed import refused, write_record
 
 
 @pytest.fixture
@@ -53,20 +53,6 @@ def stop(command, folder, arguments, at, sent=signal.SIGKILL):
             (folder / name).unlink(missing_ok=True)
     assert state(folder) >= at, told
     return running.returncode, told
-
-
-def write_record(folder, record):
-    """Writes a record that is as it should be: its digest is that of what it has."""
-    text = json.dumps({key: value for key, value in record.items() if key != "digest"}, separators=(",", ":"))
-    digest = f"{zlib.crc32(text.encode()):08x}{zlib.adler32(text.encode()):08x}-{len(text)}"
-    (folder / "kept" / "job.json").write_text(json.dumps({**record, "digest": digest}))
-
-
-def refused(vicinal, *arguments, code):
-    done = vicinal(*arguments)
-    assert done.returncode == code, done
-    assert done.stderr.count("\n") == 1, done.stderr
-    return done.stderr
 
 
 def same(folder, names=("out.npz", "model")):
@@ -201,23 +187,14 @@ def test_a_folder_that_is_another_job_s_now(command, vicinal, ok, tmp_path, tabl
     assert kept == {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
 
 
-def test_a_full_disk(vicinal, ok, tmp_path, table):
-    if os.geteuid() != 0:
-        pytest.skip("a full disk is made with a tiny tmpfs, which takes root to mount")
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12k", "tmpfs", disk], capture_output=True, text=True)
-    if mounted.returncode != 0:
-        pytest.skip(f"a tiny tmpfs cannot be mounted here: {mounted.stderr.strip()}")
-    try:
-        clustering = [*CLUSTER, "-o", "out.npz", "--resume", disk / "kept", "--resume-every", 0]
-        told = refused(vicinal, *clustering, code=3)
-        assert "kept/" in told and "No space left" in told
-        assert not list(disk.glob("**/*.tmp.*")) and not (tmp_path / "out.npz").exists()
-        subprocess.run(["mount", "-o", "remount,size=640k", disk], check=True)
-        ok(*clustering)
-        ok(*CLUSTER, "-o", "whole.out.npz")
-        same(tmp_path, ["out.npz"])
-        assert list(disk.iterdir()) == []
-    finally:
-        subprocess.run(["umount", disk], check=True)
+def test_a_full_disk(vicinal, ok, tmp_path, table, small_disk):
+    disk = small_disk("12k")
+    clustering = [*CLUSTER, "-o", "out.npz", "--resume", disk / "kept", "--resume-every", 0]
+    told = refused(vicinal, *clustering, code=3)
+    assert "kept/" in told and "No space left" in told
+    assert not list(disk.glob("**/*.tmp.*")) and not (tmp_path / "out.npz").exists()
+    subprocess.run(["mount", "-o", "remount,size=640k", disk], check=True)
+    ok(*clustering)
+    ok(*CLUSTER, "-o", "whole.out.npz")
+    same(tmp_path, ["out.npz"])
+    assert list(disk.iterdir()) == []

@@ -9,10 +9,11 @@ import shutil
 import signal
 import subprocess
 import time
-import zlib
 
 import numpy as np
 import pytest
+
+from resumed import refused, write_record
 
 
 @pytest.fixture
@@ -85,13 +86,6 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def write_record(folder, record):
-    """Writes a record that is as it should be: its digest is that of what it has."""
-    text = json.dumps({key: value for key, value in record.items() if key != "digest"}, separators=(",", ":"))
-    digest = f"{zlib.crc32(text.encode()):08x}{zlib.adler32(text.encode()):08x}-{len(text)}"
-    (folder / "kept" / "job.json").write_text(json.dumps({**record, "digest": digest}))
-
-
 def finish_blocks(vicinal, folder, *search):
     """Searches all blocks; the output cannot be written, so they stay."""
     suffix = "npy" if "--count" in search else "csv"
@@ -100,13 +94,6 @@ def finish_blocks(vicinal, folder, *search):
     assert done.returncode == 3 and f"full.{suffix}" in done.stderr, done
     (folder / f"full.{suffix}").unlink()
     return [int(path.stem) for path in blocks(folder)]
-
-
-def refused(vicinal, *arguments, code, **options):
-    done = vicinal(*arguments, **options)
-    assert done.returncode == code, done
-    assert done.stderr.count("\n") == 1, done.stderr
-    return done.stderr
 
 
 SEARCHES = [
@@ -316,26 +303,17 @@ def test_a_block_that_is_searched_again_may_be_interrupted(vicinal, ok, tmp_path
     assert (tmp_path / "out.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
 
 
-def test_a_disk_that_is_full_at_a_block(vicinal, ok, tmp_path, tables):
-    if os.geteuid() != 0:
-        pytest.skip("a full disk is made with a tiny tmpfs, which takes root to mount")
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True, text=True)
-    if mounted.returncode != 0:
-        pytest.skip(f"a tiny tmpfs cannot be mounted here: {mounted.stderr.strip()}")
-    try:
-        search = ["knn", "table.npy", "-k", 12, "-o", "out.npz", "--resume-every", 0, "--resume", disk / "kept"]
-        told = refused(vicinal, *search, code=3)
-        assert "kept/" in told and "No space left" in told
-        assert not list(disk.glob("**/*.tmp.*")) and len(list(disk.glob("kept/*.part"))) >= 2
-        subprocess.run(["mount", "-o", "remount,size=640k", disk], check=True)
-        ok(*search)
-        ok(*search[:4], "-o", "whole.npz")
-        assert (tmp_path / "out.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
-        assert list(disk.iterdir()) == []
-    finally:
-        subprocess.run(["umount", disk], check=True)
+def test_a_disk_that_is_full_at_a_block(vicinal, ok, tmp_path, tables, small_disk):
+    disk = small_disk("64k")
+    search = ["knn", "table.npy", "-k", 12, "-o", "out.npz", "--resume-every", 0, "--resume", disk / "kept"]
+    told = refused(vicinal, *search, code=3)
+    assert "kept/" in told and "No space left" in told
+    assert not list(disk.glob("**/*.tmp.*")) and len(list(disk.glob("kept/*.part"))) >= 2
+    subprocess.run(["mount", "-o", "remount,size=640k", disk], check=True)
+    ok(*search)
+    ok(*search[:4], "-o", "whole.npz")
+    assert (tmp_path / "out.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+    assert list(disk.iterdir()) == []
 
 
 def test_another_job_is_refused(vicinal, ok, tmp_path, stopped):
