@@ -1,9 +1,11 @@
-"""Exact k nearest neighbors of rows that lie on the device, beside torch, FlashLib and FAISS, in one run.
+"""Exact k nearest neighbors of rows that lie on the device, beside torch, FlashLib, FAISS, cuVS and, of three columns,
+jz-tree, in one run.
 
     python3 bench/gpu/knn.py FOLDER [-o FILE.json] [--commit C] [--no-peers] [--fashion FOLDER] [JOB...]
 
 FOLDER holds libvicinal, its plug-in and libvicinal_bench.so (carry.sh). Every time is that of a whole call that ends in
-a synchronization; ours includes checking the rows and making the index. Every library's answers to 200 random queries
+a synchronization; ours includes checking the rows and making the index, but for `vicinal index`, which asks an index
+that was made before. Every library's answers to 200 random queries
 are held against float64 distances of all rows in the same run. --seconds is how long the peers may take of each job,
 warm-ups apart: none begins another call after its share of it.
 """
@@ -31,8 +33,23 @@ JOBS = {
     "500kx20k-d17-k1": (500_000, 20_000, 17, 1, None),
     "200kx3k-d777-k7": (200_000, 3_000, 777, 7, None),
     "1M-self-d41": (1_000_000, 0, 41, 32, 400.0),
+    "1Mx1-d128": (1_000_000, 1, 128, 10, None),
+    "1Mx4-d128": (1_000_000, 4, 128, 10, None),
+    "1Mx16-d128": (1_000_000, 16, 128, 10, None),
+    "1Mx23-d128": (1_000_000, 23, 128, 10, None),
+    "1M-self-d8": (1_000_000, 0, 8, 16, None),
+    "10M-self-d3": (10_000_000, 0, 3, 16, None),
+    "100M-self-d3": (100_000_000, 0, 3, 16, None),
 }
 SLOW_PAIRS = 2e11  # above which torch's two passes over all scores are not waited for
+BRUTE_PAIRS = 2e13  # above which only trees are
+
+
+def is_asked(other, n, m, d):
+    """Whether a library can do a job and would end it."""
+    if other == "jztree":
+        return m == 0 and d in (2, 3)
+    return (m or n) * n <= (SLOW_PAIRS if other.startswith("torch") else BRUTE_PAIRS)
 
 
 def run_job(report, ours, others, name, options):
@@ -41,8 +58,8 @@ def run_job(report, ours, others, name, options):
     entry = report.entry("jobs", name)
     entry.update(rows=n, queries=m or n, self=not m, cols=d, k=k, target_ms=target)
     results = entry.setdefault("results", {})
-    names = [other for other in others if (m or n) * n <= SLOW_PAIRS or not other.startswith("torch")]
-    if all(one in results for one in ["vicinal", *names]):
+    names = [other for other in others if is_asked(other, n, m, d)]
+    if all(one in results for one in ["vicinal", "vicinal index", *names]):
         return
     print(name, flush=True)
     # The same rows where a process takes over from one that ended.
@@ -51,8 +68,8 @@ def run_job(report, ours, others, name, options):
     queries = torch.randn((m, d), device=options.device) if m else None
     truth = measure.Truth(table, queries, k)
 
-    def ours_measured():
-        return measure.measure_ours(ours, table, queries, k, truth, report.data["machine"])
+    def ours_measured(index=None):
+        return measure.measure_ours(ours, table, queries, k, truth, report.data["machine"], index=index)
 
     def other_measured(knn):
         found = {}
@@ -68,6 +85,9 @@ def run_job(report, ours, others, name, options):
 
     if report.attempt(results, "vicinal", ours_measured) and "error" not in results["vicinal"]:
         measure.line("vicinal", results["vicinal"])
+    if report.attempt(results, "vicinal index", lambda: ours_measured(ours.index(table))):
+        if "error" not in results["vicinal index"]:
+            measure.line("vicinal index", results["vicinal index"])
     for other in names:
         if report.attempt(results, other, lambda: other_measured(others[other])) and "error" not in results[other]:
             measure.line(other, results[other])

@@ -6,6 +6,7 @@ asked for. A failure is a RuntimeError with the library's sentence.
 
 import ctypes
 import os
+import weakref
 
 DTYPES = {"uint8": 0, "float16": 1, "bfloat16": 2, "float32": 3, "float64": 4}
 HOST, PINNED, CUDA = 0, 1, 2
@@ -62,6 +63,20 @@ def rows_of(array):
     return Rows(address(array), array.shape[0], array.shape[1], dtype, memory_of(array), 0, None)
 
 
+class Asked:
+    """An index; calls of it are as Vicinal.knn_into."""
+
+    def __init__(self, library, index):
+        self.library, self.index = library, index
+
+    def __call__(self, queries, k, ids, distances, method="automatic"):
+        asked = None if queries is None else ctypes.byref(rows_of(queries))
+        library = self.library
+        library.check(library.library.vicinal_bench_ask(
+            library.context, self.index, asked, ctypes.c_int64(k), method.encode(), ctypes.c_void_p(address(ids)),
+            ctypes.c_void_p(address(distances)), ctypes.c_int32(memory_of(ids)), ctypes.byref(library.done)))
+
+
 class Vicinal:
     """A context on one device. `folder` holds libvicinal_bench.so, the library and its plug-in."""
 
@@ -91,6 +106,14 @@ class Vicinal:
             self.context, ctypes.byref(rows_of(table)), asked, ctypes.c_int64(k), method.encode(),
             ctypes.c_void_p(address(ids)), ctypes.c_void_p(address(distances)), ctypes.c_int32(memory_of(ids)),
             ctypes.byref(self.done)))
+
+    def index(self, table):
+        """An index of a table, which must live as long: a function that takes the other arguments of knn_into."""
+        made = ctypes.c_void_p()
+        self.check(self.library.vicinal_bench_index(self.context, ctypes.byref(rows_of(table)), ctypes.byref(made),
+                                                    ctypes.byref(self.done)))
+        weakref.finalize(ask := Asked(self, made), self.library.vicinal_bench_drop_index, made)
+        return ask
 
     def knn_on_host(self, table, queries, k, ids, distances, method="automatic"):
         """The same by way of vectors of the library's own, in host memory."""

@@ -219,15 +219,21 @@ def lists(m, k, device="cuda"):
     return ids, torch.full((m, k), torch.nan, dtype=torch.float64, device=device)
 
 
-def measure_ours(library, table, queries, k, truth, machine, method="automatic", **limits):
-    """Time, statistics, roofline and exactness of whole calls of the library."""
+def measure_ours(library, table, queries, k, truth, machine, method="automatic", index=None, **limits):
+    """Time, statistics, roofline and exactness of whole calls of the library; with an index, of calls that ask it."""
     m = len(table) if queries is None else len(queries)
     ids, distances = lists(m, k, table.device)
 
     def poison():
         ids.fill_(-1)
         distances.fill_(torch.nan)
-    found = timed(lambda: library.knn_into(table, queries, k, ids, distances, method), before=poison, **limits)
+
+    def call():
+        if index is None:
+            library.knn_into(table, queries, k, ids, distances, method)
+        else:
+            index(queries, k, ids, distances, method)
+    found = timed(call, before=poison, **limits)
     found.update(library.done.stats(m))
     found["roofline"] = roofline(machine, len(table), m, table.shape[1], k, table.element_size(), found["median_ms"])
     found.update(truth.check(ids, distances))

@@ -1,13 +1,14 @@
 """Other libraries' k nearest neighbors of rows on the device: functions of a table, queries (None: within itself) and k
 that return ids [m, k].
 
-What is inside a call is what a user with float32 rows pays: norms, narrowing to bfloat16, padding. None of them returns
+What is inside a call is what a user with float32 rows pays: norms, trees, narrowing to bfloat16, padding. None of them returns
 the exact answer; how many rows are right is counted where they are called. A library that is not there has a sentence
 instead of a function. bench/gpu/peers.sh brings them to a machine without a network.
 """
 
 import importlib.abc
 import importlib.machinery
+import os
 import sys
 import types
 import unittest.mock
@@ -130,10 +131,48 @@ def faiss_knn(dtype):
     return knn
 
 
+def cuvs_knn():
+    """cuVS's brute force; its index, which holds the rows' norms, is made inside the call, too."""
+    from cuvs.common import Resources
+    from cuvs.neighbors import brute_force
+
+    resources = Resources()
+
+    def knn(table, queries, k):
+        asked = table if queries is None else queries
+        more = k if queries is not None else k + 1
+        index = brute_force.build(table, metric="sqeuclidean", resources=resources)
+        ids = torch.empty((len(asked), more), dtype=torch.int64, device="cuda")
+        distances = torch.empty((len(asked), more), dtype=torch.float32, device="cuda")
+        brute_force.search(index, asked, more, neighbors=ids, distances=distances, resources=resources)
+        resources.sync()
+        return ids if queries is not None else without_self(ids, k)
+    return knn
+
+
+def jztree_knn():
+    """jz-tree, of two or three float32 columns: its tree is made inside the call, too. It counts the row itself."""
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or JAX takes most of the memory
+    import jax
+    import jztree.knn
+
+    def knn(table, queries, k):
+        assert queries is None
+        _, ids = jztree.knn.knn.jit(jax.dlpack.from_dlpack(table), k + 1, result="rad_globalidx")
+        ids.block_until_ready()
+        return without_self(torch.from_dlpack(ids), k)
+    return knn
+
+
 def libraries():
     """({name: function}, {name: why it is not there})."""
     found = {"torch float32": torch_knn(False), "torch tf32": torch_knn(True)}
     missing = {}
+    for name, make in (("cuvs", cuvs_knn), ("jztree", jztree_knn)):
+        try:
+            found[name] = make()
+        except Exception as error:  # a peer that cannot be imported, for whatever reason, is one that is not there
+            missing[name] = f"{type(error).__name__}: {error}"
     try:
         flash_knn, no_hopper = import_flashlib()
         found["flashlib triton tf32"] = flashlib_knn(flash_knn, torch.float32, "triton")
@@ -142,7 +181,7 @@ def libraries():
             found["flashlib hopper bfloat16"] = flashlib_knn(flash_knn, torch.bfloat16, "cutedsl")
         else:
             missing["flashlib hopper bfloat16"] = no_hopper
-    except Exception as error:  # a peer that cannot be imported, for whatever reason, is one that is not there
+    except Exception as error:
         missing["flashlib"] = f"{type(error).__name__}: {error}"
     try:
         found["faiss float32"] = faiss_knn(torch.float32)

@@ -1,32 +1,33 @@
 #!/usr/bin/env bash
-# Brings FlashLib and FAISS to a GPU machine without a network, in parts that may travel one by one.
+# Brings FlashLib, jz-tree, FAISS and cuVS to a GPU machine without a network, in parts that may travel one by one.
 #   peers.sh fetch FOLDER [MEGABYTES]  here: downloads the wheels, unpacks them over one another, leaves out what is not
 #                                      for running, packs, and splits into FOLDER/part-00, part-01, ... of at most so
 #                                      many megabytes (40)
 #   peers.sh keep FOLDER SITE          there: puts away the parts that came in FOLDER; when all have come, unpacks them
 #                                      into SITE
 #   eval "$(peers.sh env SITE)"        there: sets what Python needs to find them
-# VICINAL_PEERS_FAISS=1 brings FAISS, too: with the cuVS that it is linked to some 330 MB more.
-# The wheels are for CPython 3.12 and CUDA 13; torch, Triton, NumPy and cuda-bindings are the other machine's own. The
+# VICINAL_PEERS_FAISS=1 brings FAISS and cuVS, which FAISS is linked to: some 330 MB more.
+# The wheels are for CPython 3.12 and CUDA 13; torch, Triton, JAX, NumPy and cuda-bindings are the other machine's own. The
 # versions are those that were seen working together. FlashLib's Triton kernels need only its own wheel.
 set -euo pipefail
 
 FLASHLIB=(flashlib==0.3.0 nvidia-cutlass-dsl-libs-core==4.6.3 nvidia-cutlass-dsl-libs-base==4.6.3
   nvidia-cutlass-dsl-libs-cu13==4.6.3)
+JZTREE=(jztree==1.1.0 jztree-cu13==1.1.0)
 FAISS=()
 [[ -z ${VICINAL_PEERS_FAISS-} ]] || FAISS=(faiss-gpu-cu13-cuvs==1.15.0 libcuvs-cu13==26.6.0 libraft-cu13==26.6.0
-  librmm-cu13==26.6.0 rapids-logger==0.2.3)
+  librmm-cu13==26.6.0 rapids-logger==0.2.3 cuvs-cu13==26.6.0 pylibraft-cu13==26.6.0 rmm-cu13==26.6.0)
 
 fetch() {
   local folder=$1 megabytes=${2:-40} wheels site platform wheel platforms=()
   wheels=$(mktemp -d) site=$(mktemp -d)
   trap "rm -rf '$wheels' '$site'" EXIT
-  for platform in _2_39 _2_34 _2_31 _2_28 _2_27 _2_17 2014; do
+  for platform in _2_39 _2_34 _2_31 _2_28 _2_27 _2_24 _2_17 2014; do
     platforms+=(--platform "manylinux${platform}_x86_64")
   done
   # Without what they require: that is the other machine's, or named above.
   python3 -m pip download -q --no-deps --only-binary=:all: --python-version 3.12 --implementation cp \
-    "${platforms[@]}" -d "$wheels" "${FLASHLIB[@]}" "${FAISS[@]}"
+    "${platforms[@]}" -d "$wheels" "${FLASHLIB[@]}" "${JZTREE[@]}" "${FAISS[@]}"
   for wheel in "$wheels"/*.whl; do
     python3 -c 'import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2])' "$wheel" "$site"
   done

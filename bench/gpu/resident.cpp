@@ -187,6 +187,29 @@ extern "C" int vicinal_bench_knn(const void* context, const Rows* table, const R
   });
 }
 
+/// An index of a table, which must live as long; and a call that asks it. queries null: the table within itself.
+extern "C" int vicinal_bench_index(const void* context, const Rows* table, void** index, Done* done) {
+  return guarded(done, [&] { *index = new vicinal::Index(context_of(context), view_of(*table)); });
+}
+extern "C" void vicinal_bench_drop_index(void* index) {
+  delete static_cast<vicinal::Index*>(index);
+}
+extern "C" int vicinal_bench_ask(const void* context, const void* index, const Rows* queries, std::int64_t k,
+                                 const char* method, std::int64_t* ids, double* distances, std::int32_t memory,
+                                 Done* done) {
+  return guarded(done, [&] {
+    vicinal::KnnOptions options;
+    options.k = k;
+    options.method = vicinal::method_from(method);
+    const vicinal::KnnOutput output{ids, distances, static_cast<vicinal::Memory>(memory)};
+    const auto& ctx = context_of(context);
+    const auto& asked = *static_cast<const vicinal::Index*>(index);
+    const auto summary = queries == nullptr ? vicinal::knn_into(ctx, asked, options, output)
+                                            : vicinal::knn_into(ctx, asked, view_of(*queries), options, output);
+    note(summary.plan, summary.stats, done);
+  });
+}
+
 /// The same with the lists in vectors of the library's own, as `vicinal-bench knn` has them.
 extern "C" int vicinal_bench_knn_on_host(const void* context, const Rows* table, const Rows* queries, std::int64_t k,
                                          const char* method, std::int64_t* ids, double* distances, Done* done) {
