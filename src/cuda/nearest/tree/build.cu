@@ -1,11 +1,14 @@
 // Building a tree on the device (tree.hpp). Level by level every part of the table is put in order along the column in
 // which it is widest, by one sort of all rows: the key is the part's number and the row's place in it. The parts are
 // runs of a power of two of positions, so that the middle of each is where the next level divides it; no list of nodes
-// is kept and nothing comes back to the host. The widest column is that of a sample of the part, which one row far away
+// is kept and nothing comes back to the host. In few columns large parts are cut into eight at a time: a sort costs as
+// much whatever it is used for, and the small parts have their shape from the levels below. Parts of 2,048 rows are
+// finished by a block each, in shared memory. The widest column is that of a sample of the part, which one row far away
 // does not mislead; a row's place is its distance from the sample's least value as a share of the width, in float32,
 // because only the order of the rows depends on it, and no answer. Sorting is stable and starts from ascending ids: the
 // tree is the same every time, and equal rows keep ascending ids.
-// O(n d) reads and a radix sort a level, log2(n / 32) levels; about 25 n bytes besides the tree.
+// O(n d) reads a level, log2(n / 32) levels, and a radix sort for each level, or three of them, above the blocks';
+// about 25 n bytes besides the tree.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -22,9 +25,15 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kChoosers = 4;                              // warps that look at one part
-constexpr std::int64_t kSample = 512;                     // rows of a part that they look at
-constexpr int kPlaceBits = 30;                            // of a float32 in [0, 1]
+constexpr int kChoosers = 4;           // warps that look at one part
+constexpr std::int64_t kSample = 512;  // rows of a part that they look at
+constexpr int kPlaceBits = 30;         // of a float32 in [0, 1]
+constexpr int kDroppedBits = 12;       // of them, where rows are many and shorter keys are sorted sooner
+constexpr int kBlockShift = 11;        // 2^11 rows are finished by a block
+constexpr int kBlockRows = 1 << kBlockShift;
+constexpr int kBlockWarps = kThreads / 32;
+constexpr std::int64_t kFewColumns = 4;  // large parts of no more columns are cut into eight
+constexpr int kLevelsAtOnce = 3;
 constexpr std::int64_t kFetched = std::int64_t{1} << 20;  // ids at a time
 constexpr int kLeafShift = 5;                             // 2^5 rows of a leaf
 
@@ -42,41 +51,61 @@ __global__ void number_kernel(std::uint32_t* order, std::int64_t count) {
   if (i < count) order[i] = static_cast<std::uint32_t>(i);
 }
 
+/// The widest of the columns first, first + step, ... of `size` rows: what a warp finds in a sample of them.
+template <class T>
+__device__ Split widest(const T* rows, std::int64_t d, const std::uint32_t* order, std::int64_t size,
+                        std::int64_t first, std::int64_t step) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const std::int64_t count = size < kSample ? size : kSample;
+  Split best{0, 0, 0};
+  for (std::int64_t j = first; j < d; j += step) {
+    double low = INFINITY;
+    double high = -INFINITY;
+    for (std::int64_t i = lane; i < count; i += 32) {
+      const double value = 0.5 * widen(rows[order[i * size / count] * d + j]);
+      low = fmin(low, value);
+      high = fmax(high, value);
+    }
+    for (int other = 16; other > 0; other /= 2) {
+      low = fmin(low, __shfl_xor_sync(kWholeWarp, low, other));
+      high = fmax(high, __shfl_xor_sync(kWholeWarp, high, other));
+    }
+    if (high - low > best.width) best = {low, high - low, j};
+  }
+  return best;
+}
+
+/// The widest of what several warps found.
+__device__ Split widest_of(const Split* found, int count) {
+  Split best = found[0];
+  for (int other = 1; other < count; ++other) {
+    const Split& split = found[other];
+    const bool wider = split.width > best.width || (split.width == best.width && split.column < best.column);
+    if (split.width > 0 && wider) best = split;
+  }
+  return best;
+}
+
 /// A block a part of 2^shift positions, a warp some of the columns.
 template <class T>
 __global__ void __launch_bounds__(32 * kChoosers)
     choose_kernel(const T* rows, std::int64_t n, std::int64_t d, const std::uint32_t* order, int shift, Split* splits) {
   __shared__ Split found[kChoosers];
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) << shift;
   const std::int64_t whole = std::int64_t{1} << shift;
-  const std::int64_t size = whole < n - begin ? whole : n - begin;
-  const std::int64_t count = size < kSample ? size : kSample;
-  Split best{0, 0, 0};
-  for (std::int64_t j = warp; j < d; j += kChoosers) {
-    double low = INFINITY;
-    double high = -INFINITY;
-    for (std::int64_t i = lane; i < count; i += 32) {
-      const double value = 0.5 * widen(rows[order[begin + i * size / count] * d + j]);
-      low = fmin(low, value);
-      high = fmax(high, value);
-    }
-    for (int step = 16; step > 0; step /= 2) {
-      low = fmin(low, __shfl_xor_sync(kWholeWarp, low, step));
-      high = fmax(high, __shfl_xor_sync(kWholeWarp, high, step));
-    }
-    if (high - low > best.width) best = {low, high - low, j};
-  }
-  if (lane == 0) found[warp] = best;
+  const Split best = widest(rows, d, order + begin, whole < n - begin ? whole : n - begin, warp, kChoosers);
+  if (threadIdx.x % 32 == 0) found[warp] = best;
   __syncthreads();
-  if (threadIdx.x != 0) return;
-  for (int other = 1; other < kChoosers; ++other) {
-    const Split& split = found[other];
-    const bool wider = split.width > best.width || (split.width == best.width && split.column < best.column);
-    if (split.width > 0 && wider) best = split;
-  }
-  splits[blockIdx.x] = best;
+  if (threadIdx.x == 0) splits[blockIdx.x] = widest_of(found, kChoosers);
+}
+
+/// A row's place in its part, as an integer of kPlaceBits.
+template <class T>
+__device__ std::uint32_t place_of(const T* row, const Split& split) {
+  double place = 0;
+  if (split.width > 0) place = (0.5 * widen(row[split.column]) - split.low) / split.width;
+  return __float_as_uint(place > 0 ? __double2float_rn(fmin(place, 1.0)) : 0.0F);
 }
 
 /// The key of each position: its part, and the place of its row there.
@@ -86,11 +115,68 @@ __global__ void place_kernel(const T* rows, std::int64_t n, std::int64_t d, cons
   const std::int64_t i = own_number();
   if (i >= n) return;
   const std::int64_t part = i >> shift;
-  const Split split = splits[part];
-  double place = 0;
-  if (split.width > 0) place = (0.5 * widen(rows[order[i] * d + split.column]) - split.low) / split.width;
-  const float cut = place > 0 ? __double2float_rn(fmin(place, 1.0)) : 0.0F;
-  keys[i] = static_cast<unsigned long long>(part) << kPlaceBits | __float_as_uint(cut);
+  const std::uint32_t place = place_of(rows + order[i] * d, splits[part]) >> kDroppedBits;
+  keys[i] = static_cast<unsigned long long>(part) << (kPlaceBits - kDroppedBits) | place;
+}
+
+/// All levels of a part of 2^kBlockShift rows and below, a block a part. Entries are sorted by (place, position), which
+/// is stable, within runs of 2^shift by a bitonic sort.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    finish_kernel(const T* rows, std::int64_t n, std::int64_t d, std::uint32_t* all_rows, int top) {
+  __shared__ unsigned long long keys[kBlockRows];
+  __shared__ std::uint32_t order[kBlockRows];
+  __shared__ Split splits[kBlockRows >> (kLeafShift + 1)];
+  __shared__ Split found[kBlockWarps];
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kBlockRows;
+  const int size = static_cast<int>(n - begin < kBlockRows ? n - begin : kBlockRows);
+  for (int i = thread; i < size; i += kThreads) order[i] = all_rows[begin + i];
+  __syncthreads();
+  for (int shift = top; shift > kLeafShift; --shift) {
+    const int run = 1 << shift;
+    const int parts = kBlockRows >> shift;
+    const int sharers = parts < kBlockWarps ? kBlockWarps / parts : 1;  // warps that look at one part
+    for (int part = warp / sharers; part < parts; part += kBlockWarps / sharers) {
+      const int left = size - part * run;
+      Split best{0, 0, 0};
+      if (left > 0) best = widest(rows, d, order + part * run, left < run ? left : run, warp % sharers, sharers);
+      if (thread % 32 == 0) (sharers > 1 ? found[warp] : splits[part]) = best;
+    }
+    __syncthreads();
+    if (sharers > 1 && thread < parts) splits[thread] = widest_of(found + thread * sharers, sharers);
+    __syncthreads();
+    for (int i = thread; i < kBlockRows; i += kThreads) {
+      keys[i] = ~0ULL << kBlockShift | static_cast<unsigned>(i);  // of no row: the last ones
+      if (i >= size) continue;
+      const auto place = static_cast<unsigned long long>(place_of(rows + order[i] * d, splits[i >> shift]));
+      keys[i] = place << kBlockShift | static_cast<unsigned>(i);
+    }
+    for (int width = 2; width <= run; width *= 2) {
+      for (int stride = width / 2; stride > 0; stride /= 2) {
+        __syncthreads();
+        for (int i = thread; i < kBlockRows / 2; i += kThreads) {
+          const int low = 2 * i - (i & (stride - 1));
+          const unsigned long long a = keys[low];
+          const unsigned long long b = keys[low + stride];
+          const bool is_rising = (low & width) == 0 || width == run;
+          if ((a > b) != is_rising) continue;
+          keys[low] = b;
+          keys[low + stride] = a;
+        }
+      }
+    }
+    __syncthreads();
+    std::uint32_t moved[kBlockRows / kThreads];
+#pragma unroll
+    for (int e = 0; e < kBlockRows / kThreads; ++e) moved[e] = order[keys[e * kThreads + thread] & (kBlockRows - 1)];
+    __syncthreads();
+#pragma unroll
+    for (int e = 0; e < kBlockRows / kThreads; ++e) order[e * kThreads + thread] = moved[e];
+    __syncthreads();
+  }
+  for (int i = thread; i < size; i += kThreads) all_rows[begin + i] = order[i];
 }
 
 /// The least and largest of the lanes' values, to where lane 0 and 1 write them.
@@ -197,8 +283,9 @@ class Builder {
     const std::int64_t n = table_.n;
     int top = kLeafShift;
     while (std::int64_t{1} << top < n) ++top;
-    const Buffer<Split> splits(engine_, n > kTreeWidth ? parts_of(kLeafShift + 1) : 0);
-    for (int shift = top; shift > kLeafShift; --shift) {
+    const Buffer<Split> splits(engine_, top > kBlockShift ? parts_of(kBlockShift + 1) : 0);
+    const int at_once = table_.d <= kFewColumns ? kLevelsAtOnce : 1;
+    for (int shift = top; shift > kBlockShift; shift -= at_once) {
       const std::int64_t parts = parts_of(shift);
       choose_kernel<<<static_cast<unsigned>(parts), 32 * kChoosers, 0, engine_.stream>>>(
           rows, n, table_.d, pairs.values[0].data(), shift, splits.data());
@@ -207,11 +294,15 @@ class Builder {
           rows, n, table_.d, pairs.values[0].data(), shift, splits.data(), pairs.keys[0].data());
       check_launch("place rows");
       const auto most = static_cast<std::uint64_t>(parts - 1);
-      sort_by_key(engine_, pairs, n, kPlaceBits + static_cast<int>(std::bit_width(most)));
+      sort_by_key(engine_, pairs, n, kPlaceBits - kDroppedBits + static_cast<int>(std::bit_width(most)));
       engine_.synchronize();
       engine_.host.check_cancelled();
-      engine_.host.progress("tree", static_cast<double>(top - shift + 1) / static_cast<double>(top - kLeafShift));
+      engine_.host.progress("tree", static_cast<double>(top - shift + at_once) / static_cast<double>(top));
     }
+    if (n <= kTreeWidth) return;
+    finish_kernel<<<blocks_for(n, kBlockRows), kThreads, 0, engine_.stream>>>(rows, n, table_.d, pairs.values[0].data(),
+                                                                              std::min(top, kBlockShift));
+    check_launch("finish the order");
   }
 
   /// Parts of 2^shift rows.

@@ -3,9 +3,10 @@
 // then no other one of that node does. On the way down a lane keeps its key of each level, so there is no stack that
 // could overflow. In a leaf each lane forms the key of one row. Queries are taken in the order of the leaves that they
 // lie in, so that warps that run together read the same boxes and rows.
-// What passes goes to a list: of up to 32 in the lanes' registers, sorted, a candidate entering by a ballot and a
-// shift; of up to 2,048 in shared memory, a leaf's candidates merged in at once. Both are in the order of clause 2 at
-// any time. A query that meets the whole table takes long: a cancel sets a flag that every warp reads now and then.
+// Of a table within itself these are the rows in the tree's own order. What passes goes to a list: of up to 32 in the
+// lanes' registers, sorted, a candidate entering by a ballot and a shift, and many of a leaf by a sorting network; of
+// up to 2,048 in shared memory, a leaf's candidates merged in at once. Both are in the order of clause 2 at any time. A
+// query that meets the whole table takes long: a cancel sets a flag that every warp reads now and then.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -24,8 +25,10 @@ namespace vicinal::cuda {
 namespace {
 
 constexpr int kWarps = 4;                                    // of a block that searches, where shared memory has room
+constexpr int kBlocks = 8;                                   // of a multiprocessor, as far as registers go
 constexpr std::size_t kSharedBytes = std::size_t{48} << 10;  // of a block
 constexpr int kShortList = 32;                               // neighbors, one a lane
+constexpr int kMany = 10;                                    // candidates that a network takes in sooner
 constexpr int kTallies = 256;                                // so that not all warps add to the same one
 constexpr int kLooks = 64;                                   // steps between two looks at the flag
 constexpr std::int64_t kMaxWalks = std::int64_t{1} << 20;    // of a launch
@@ -65,6 +68,11 @@ __device__ __forceinline__ double box_key(const double* x, const Value* box, int
   });
 }
 
+/// core::nearer of a tree's ids, which have 32 bits.
+__device__ __forceinline__ bool is_nearer(double key_a, std::uint32_t id_a, double key_b, std::uint32_t id_b) {
+  return key_a < key_b || (key_a == key_b && id_a < id_b);
+}
+
 // ---- what is kept
 // ----------------------------------------------------------------------------------------------------
 
@@ -74,7 +82,7 @@ struct Limit {
   std::uint32_t id = ~0U;
 
   __device__ bool lets(double other_key, std::uint32_t other_id) const {
-    return core::nearer(other_key, other_id, key, id);
+    return is_nearer(other_key, other_id, key, id);
   }
 };
 
@@ -97,21 +105,21 @@ class ShortList {
   Limit limit;
 
   __device__ void offer(bool mine, double key, std::uint32_t id) {
+    if (__popc(__ballot_sync(kWholeWarp, mine)) >= kMany) return take_all(mine, key, id);
     for (;;) {
       const unsigned waiting = __ballot_sync(kWholeWarp, mine);
       if (waiting == 0) return;
       const int from = __ffs(static_cast<int>(waiting)) - 1;
       const double new_key = __shfl_sync(kWholeWarp, key, from);
       const std::uint32_t new_id = __shfl_sync(kWholeWarp, id, from);
-      const int place = __popc(__ballot_sync(kWholeWarp, core::nearer(key_, id_, new_key, new_id)));
+      const int place = __popc(__ballot_sync(kWholeWarp, is_nearer(key_, id_, new_key, new_id)));
       const double before_key = __shfl_up_sync(kWholeWarp, key_, 1);
       const std::uint32_t before_id = __shfl_up_sync(kWholeWarp, id_, 1);
       if (lane_ >= place) {
         key_ = lane_ == place ? new_key : before_key;
         id_ = lane_ == place ? new_id : before_id;
       }
-      limit.key = __shfl_sync(kWholeWarp, key_, task_.k - 1);
-      limit.id = __shfl_sync(kWholeWarp, id_, task_.k - 1);
+      set_limit();
       mine = mine && lane_ != from && limit.lets(key, id);
     }
   }
@@ -122,6 +130,41 @@ class ShortList {
   }
 
  private:
+  __device__ void set_limit() {
+    limit.key = __shfl_sync(kWholeWarp, key_, task_.k - 1);
+    limit.id = __shfl_sync(kWholeWarp, id_, task_.k - 1);
+  }
+
+  /// Of two lanes the one whose bit `stride` is clear keeps the nearer entry, or the farther one.
+  __device__ void exchange(double& key, std::uint32_t& id, int stride, bool nearer_first) const {
+    const double other_key = __shfl_xor_sync(kWholeWarp, key, stride);
+    const std::uint32_t other_id = __shfl_xor_sync(kWholeWarp, id, stride);
+    if (is_nearer(other_key, other_id, key, id) != (((lane_ & stride) == 0) == nearer_first)) return;
+    key = other_key;
+    id = other_id;
+  }
+
+  /// Candidates are sorted with the farthest first. The nearer of each and of the list's entry in the same lane are the
+  /// 32 nearest of all (Batcher), which the last steps put in order.
+  __device__ void take_all(bool mine, double key, std::uint32_t id) {
+    if (!mine) {
+      key = INFINITY;
+      id = ~0U;
+    }
+#pragma unroll
+    for (int width = 2; width <= 32; width *= 2) {
+#pragma unroll
+      for (int stride = width / 2; stride > 0; stride /= 2) exchange(key, id, stride, (lane_ & width) != 0);
+    }
+    if (is_nearer(key, id, key_, id_)) {
+      key_ = key;
+      id_ = id;
+    }
+#pragma unroll
+    for (int stride = 16; stride > 0; stride /= 2) exchange(key_, id_, stride, true);
+    set_limit();
+  }
+
   const Task& task_;
   int lane_;
   double key_ = INFINITY;  // nothing yet: after every row
@@ -154,7 +197,7 @@ class LongList {
       const int from = __ffs(static_cast<int>(rest)) - 1;
       const double other_key = __shfl_sync(kWholeWarp, key, from);
       const std::uint32_t other_id = __shfl_sync(kWholeWarp, id, from);
-      rank += core::nearer(other_key, other_id, key, id) ? 1 : 0;
+      rank += is_nearer(other_key, other_id, key, id) ? 1 : 0;
     }
     int place = 0;  // entries that come before it
     if (mine) {
@@ -203,7 +246,7 @@ class LongList {
     int high = size_;
     while (low < high) {
       const int middle = (low + high) / 2;
-      if (core::nearer(keys_[middle], ids_[middle], key, id)) {
+      if (is_nearer(keys_[middle], ids_[middle], key, id)) {
         low = middle + 1;
       } else {
         high = middle;
@@ -286,6 +329,7 @@ struct Walk {
   TreeView tree;
   const double* queries;       // [count, d]
   const std::uint32_t* turns;  // [count] numbers of queries in the order of the leaves, or null
+  bool in_leaves;              // `queries` are in that order, too, and the numbers are those within the search
   std::int64_t first;          // of the launch, within the search
   std::int64_t count;
   double p;
@@ -299,11 +343,11 @@ struct Walk {
 template <class Op, class Value, class Sink>
 class Walker {
  public:
-  __device__ Walker(const Walk& walk, std::int64_t turn, Sink& sink, double* shared, std::int64_t query)
+  __device__ Walker(const Walk& walk, std::int64_t place, Sink& sink, double* shared, std::int64_t query)
       : walk_(walk),
         sink_(sink),
         lane_(static_cast<int>(threadIdx.x) % 32),
-        x_(walk.queries + turn * walk.tree.d),
+        x_(walk.queries + place * walk.tree.d),
         query_(query),
         kept_bits_(reinterpret_cast<unsigned long long*>(shared)),
         kept_firsts_(reinterpret_cast<std::uint32_t*>(shared + 32 * (walk.tree.levels.height - 1))) {}
@@ -358,19 +402,15 @@ class Walker {
     __syncwarp();
   }
 
-  /// The lane of the unit that comes first by (key, first id), or -1 when it is not before the limit. Keys are not
-  /// negative: their bits are in their order.
+  /// A lane of the units that come before the limit by (key, first id), or -1: the nearest of them but for the lower
+  /// halves of keys, which decide only what is looked at first. Keys are not negative: their bits are in their order.
   __device__ int nearest() const {
-    const auto high = static_cast<unsigned>(bits_ >> 32);
-    const auto low = static_cast<unsigned>(bits_);
-    const unsigned least_high = least_of_warp(high);
-    const unsigned least_low = least_of_warp(high == least_high ? low : ~0U);
-    const bool ties = high == least_high && low == least_low;
-    const unsigned least_first = least_of_warp(ties ? first_ : ~0U);
-    const unsigned long long bits = static_cast<unsigned long long>(least_high) << 32 | least_low;
-    if (bits == kTaken) return -1;
-    if (!sink_.limit.lets(__longlong_as_double(static_cast<long long>(bits)), least_first)) return -1;
-    return __ffs(static_cast<int>(__ballot_sync(kWholeWarp, ties && first_ == least_first))) - 1;
+    const bool is_open =
+        bits_ != kTaken && sink_.limit.lets(__longlong_as_double(static_cast<long long>(bits_)), first_);
+    const unsigned high = is_open ? static_cast<unsigned>(bits_ >> 32) : ~0U;
+    const unsigned least = least_of_warp(high);
+    if (least == ~0U) return -1;
+    return __ffs(static_cast<int>(__ballot_sync(kWholeWarp, high == least))) - 1;
   }
 
   __device__ std::int64_t look_at_leaf(std::int64_t leaf) {
@@ -418,7 +458,7 @@ __host__ __device__ constexpr int kept_doubles(int height) {
 }
 
 template <class Op, class Value, class Sink>
-__global__ void __launch_bounds__(32 * kWarps)
+__global__ void __launch_bounds__(32 * kWarps, kBlocks)
     walk_kernel(const __grid_constant__ Walk walk, const __grid_constant__ typename Sink::Task task) {
   extern __shared__ double shared_doubles[];
   const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -426,9 +466,9 @@ __global__ void __launch_bounds__(32 * kWarps)
   if (i >= walk.count) return;
   double* const shared = shared_doubles + warp * walk.shared_doubles;
   const std::int64_t turn = walk.turns != nullptr ? walk.turns[i] : i;
-  const std::int64_t query = walk.first + turn;
+  const std::int64_t query = walk.in_leaves ? turn : walk.first + turn;
   Sink sink(task, query, shared + kept_doubles(walk.tree.levels.height));
-  const std::int64_t rows = Walker<Op, Value, Sink>(walk, turn, sink, shared, query).run();
+  const std::int64_t rows = Walker<Op, Value, Sink>(walk, walk.in_leaves ? i : turn, sink, shared, query).run();
   sink.finish(query);
   if (threadIdx.x % 32 == 0) {
     atomicAdd(&walk.touched[blockIdx.x % kTallies], static_cast<unsigned long long>(rows));
@@ -485,6 +525,17 @@ __global__ void __launch_bounds__(kThreads)
   numbers[i] = static_cast<std::uint32_t>(i);
 }
 
+/// The tree's rows [first, first + count) in its own order, widened.
+template <class Value>
+__global__ void own_rows_kernel(const __grid_constant__ TreeView tree, std::int64_t first, std::int64_t count,
+                                double* to) {
+  const std::int64_t i = own_number();
+  if (i >= count * tree.d) return;
+  const std::int64_t row = first + i / tree.d;
+  const std::int64_t at = (row / kTreeWidth * tree.d + i % tree.d) * kTreeWidth + row % kTreeWidth;
+  to[i] = static_cast<double>(static_cast<const Value*>(tree.points)[at]);
+}
+
 // ---- the host's side
 // -------------------------------------------------------------------------------------------------
 
@@ -516,7 +567,9 @@ class TreeSearch {
         tree_(tree),
         search_(search),
         step_(queries_of(tree.d, search.queries.n, engine.memory_limit)),
-        in_order_(in_order && tree.levels.units[0] > 1 && step_ >= kFewQueries),
+        own_(in_order && search.self && search.numbers == nullptr && search.first_query == 0 && search.first_row == 0 &&
+             search.queries.n == tree.rows),
+        in_order_(in_order && !own_ && tree.levels.units[0] > 1 && step_ >= kFewQueries),
         queries_(engine, step_ * tree.d),
         pairs_(engine, in_order_ ? step_ : 0),
         flags_(engine, 2),
@@ -551,7 +604,17 @@ class TreeSearch {
     const std::int64_t d = tree_.d;
     const auto* const rows =
         static_cast<const std::byte*>(search_.queries.data) + first * d * size_of(search_.queries.dtype);
-    widen_elements(engine_, rows, search_.queries.dtype, count * d, queries_.data());
+    if (own_) {
+      const unsigned blocks = blocks_for(count * d, kThreads);
+      if (tree_.narrow) {
+        own_rows_kernel<float><<<blocks, kThreads, 0, engine_.stream>>>(tree_, first, count, queries_.data());
+      } else {
+        own_rows_kernel<double><<<blocks, kThreads, 0, engine_.stream>>>(tree_, first, count, queries_.data());
+      }
+      check_launch("take the tree's rows");
+    } else {
+      widen_elements(engine_, rows, search_.queries.dtype, count * d, queries_.data());
+    }
     with_op_and_value(search_.metric, tree_.narrow, [&](auto op, auto value) {
       reach_kernel<decltype(op), decltype(value)><<<blocks_for(count, kThreads), kThreads, 0, engine_.stream>>>(
           tree_, queries_.data(), count, search_.p, flags_.data());
@@ -577,6 +640,8 @@ class TreeSearch {
     walk.tree = tree_;
     walk.queries = queries_.data();
     walk.turns = in_order_ ? pairs_.values[0].data() : nullptr;
+    if (own_) walk.turns = tree_.order + first;
+    walk.in_leaves = own_;
     walk.first = first;
     walk.count = count;
     walk.p = search_.p;
@@ -635,6 +700,7 @@ class TreeSearch {
   const TreeView& tree_;
   const Search& search_;
   std::int64_t step_;
+  bool own_;  // the queries are the tree's rows
   bool in_order_;
   Buffer<double> queries_;  // [step, d]
   KeyedValues pairs_;       // leaves, and which queries lie in them
