@@ -25,6 +25,20 @@ __device__ inline double widen(double x) {
   return x;
 }
 
+/// Elements that float32 holds, as such.
+__device__ inline float narrowed(std::uint8_t x) {
+  return x;
+}
+__device__ inline float narrowed(float16 x) {
+  return __half2float(__ushort_as_half(x.bits));
+}
+__device__ inline float narrowed(bfloat16 x) {
+  return __uint_as_float(std::uint32_t{x.bits} << 16);
+}
+__device__ inline float narrowed(float x) {
+  return x;
+}
+
 /// Calls body(pointer) with the rows as what they are.
 template <class Body>
 void with_elements(const void* rows, DType dtype, Body body) {

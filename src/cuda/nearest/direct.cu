@@ -1,10 +1,14 @@
 // Method direct (contract clauses 1 to 3): all m n keys, formed block by block (keys.cu), none of them written unless
 // it may be an answer. For k lists each query's limit is its k-th key so far, so that after the first blocks next to
-// nothing is written and selected (select.cu). O(m n d) float64 operations; scratch O(block) whatever m and n.
+// nothing is written and selected (select.cu). Few queries read the table as it lies (few.cu), in blocks that grow, so
+// that there are limits before most of it is read. O(m n d) float64 operations; scratch O(block) whatever m and n.
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "cuda/nearest/direct.hpp"
+#include "cuda/nearest/few.hpp"
+#include "formulas/nearest/few_queries.hpp"
 
 namespace vicinal::cuda {
 namespace {
@@ -15,13 +19,23 @@ constexpr double kRowWork = 8;        // columns that a pair costs besides its o
 constexpr std::int64_t kRows = 8192;  // of a block, where there are queries enough
 constexpr std::uint64_t kScratch = std::uint64_t{768} << 20;  // more does not make it faster
 constexpr std::int64_t kMaxBlockQueries = 65536;
+constexpr std::int64_t kFirstRows = 1024;  // of few queries: of the first block, at least
+constexpr std::int64_t kGrowth = 32;       // and how much longer than all before a block may be
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+/// Whether lists are found from rows as they lie.
+bool reads_rows(const DirectTask& task, std::int64_t m) {
+  const Search& search = *task.search;
+  return task.lists.k > 0 && core::few_queries_serve(search.metric, search.table.dtype, search.queries.dtype, m,
+                                                     search.table.d, task.lists.k);
+}
+
 /// Queries and rows of a block, padded, and what they take.
 struct Sizes {
+  bool reading = false;  // rows as they lie: then all queries are in one block
   std::int64_t queries = 0;
   std::int64_t rows = 0;
   std::uint64_t bytes = 0;
@@ -29,6 +43,7 @@ struct Sizes {
   Sizes(const DirectTask& task, std::int64_t n, std::int64_t m, std::uint64_t limit) {
     const Search& search = *task.search;
     const std::int64_t d = search.table.d;
+    reading = reads_rows(task, m);
     const double column = search.metric == Metric::minkowski ? kPowerWork : 1;
     const double pairs = kWork / ((static_cast<double>(d) + kRowWork) * column);
     queries = std::min(m, kMaxBlockQueries);
@@ -65,6 +80,7 @@ struct Sizes {
     const auto padded_queries = static_cast<std::uint64_t>(round_up(queries, query_tile(queries)));
     const auto padded_rows = static_cast<std::uint64_t>(round_up(rows, row_tile(queries)));
     std::uint64_t sum = (padded_queries + padded_rows) * (static_cast<std::uint64_t>(d) * sizeof(double) + 1);
+    if (reading) sum = FewQueries::bytes(queries, d);
     sum += padded_queries * (sizeof(double) + sizeof(unsigned long long));
     if (task.lists.keys != nullptr || task.lists.k > 0) {
       const auto room = static_cast<std::uint64_t>(rows);
@@ -141,8 +157,16 @@ void direct_pass(const Engine& engine, const DirectTask& task) {
   if (m > kMaxQueries || n > kMaxRows) throw Failure{ErrorCode::internal, "a pass over too many rows"};
   const Sizes sizes(task, n, m, engine.memory_limit);
   const bool listing = task.lists.keys != nullptr;
-  Packing queries(engine, search.metric, sizes.queries, query_tile(sizes.queries), d);
-  Packing rows(engine, search.metric, sizes.rows, row_tile(sizes.queries), d);
+  const bool reading = listing && sizes.reading;
+  std::optional<FewQueries> few;
+  std::optional<Packing> queries;
+  std::optional<Packing> rows;
+  if (reading) {
+    few.emplace(engine, search);
+  } else {
+    queries.emplace(engine, search.metric, sizes.queries, query_tile(sizes.queries), d);
+    rows.emplace(engine, search.metric, sizes.rows, row_tile(sizes.queries), d);
+  }
   const Buffer<double> keys(engine, listing ? sizes.queries * sizes.rows : 0);
   const Buffer<std::int64_t> ids(engine, listing ? sizes.queries * sizes.rows : 0);
   const Buffer<unsigned long long> counts(engine, listing ? sizes.queries : 0);
@@ -161,7 +185,7 @@ void direct_pass(const Engine& engine, const DirectTask& task) {
   Pace pace(engine);
   for (std::int64_t q = 0; q < m; q += sizes.queries) {
     const std::int64_t asked = std::min(sizes.queries, m - q);
-    pack_rows(engine, search.metric, search.queries, q, asked, queries.rows);
+    if (!reading) pack_rows(engine, search.metric, search.queries, q, asked, queries->rows);
     RunningLists lists = task.lists;
     KeySink sink;
     sink.overflow = overflow.data();
@@ -191,19 +215,26 @@ void direct_pass(const Engine& engine, const DirectTask& task) {
         sink.ids += q * task.room;
       }
     }
-    for (std::int64_t r = 0; r < n; r += sizes.rows) {
-      pack_rows(engine, search.metric, search.table, r, std::min(sizes.rows, n - r), rows.rows);
-      form_keys(engine, {&search, q, r}, queries.rows, rows.rows, sink);
+    for (std::int64_t r = 0, count = 0; r < n; r += count) {
+      count = std::min(sizes.rows, n - r);
+      if (reading) {
+        count = std::min(count, r == 0 ? std::max(kFirstRows, 4 * lists.k) : kGrowth * r);
+        few->form_keys(engine, r, count, sink);
+      } else {
+        pack_rows(engine, search.metric, search.table, r, count, rows->rows);
+        form_keys(engine, {&search, q, r}, queries->rows, rows->rows, sink);
+      }
       if (listing) {
         take_candidates(engine, lists, {keys.data(), ids.data(), counts.data(), sizes.rows, holes.data()}, asked);
       }
       pace.step();
-      engine.host.progress("search", (static_cast<double>(q) + static_cast<double>(asked) *
-                                                                   static_cast<double>(std::min(n, r + sizes.rows)) /
-                                                                   static_cast<double>(n)) /
-                                         static_cast<double>(m));
+      engine.host.progress("search",
+                           (static_cast<double>(q) +
+                            static_cast<double>(asked) * static_cast<double>(r + count) / static_cast<double>(n)) /
+                               static_cast<double>(m));
     }
   }
+  if (reading) return;  // squares of float32 do not overflow float64
   unsigned long long code = kNoOverflow;
   check(cudaMemcpyAsync(&code, overflow.data(), sizeof code, cudaMemcpyDeviceToHost, engine.stream), "fetch results");
   engine.synchronize();

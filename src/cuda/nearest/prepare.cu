@@ -66,21 +66,36 @@ __global__ void median_kernel(const T* rows, std::int64_t n, std::int64_t d, int
 }
 
 /// Largest deviation and first value that is not finite, of rows [first_row, first_row + n). `centre` may be null: then
-/// finiteness alone is looked at.
+/// finiteness alone is looked at. Of rows that float32 holds the centers are such numbers, too, and a deviation is
+/// rounded to float32 first, which is faster: rounding is monotone, so that the largest one is among those whose
+/// rounded ones are not below any other.
 template <class T>
 __global__ void examine_kernel(const T* rows, std::int64_t elements, std::int64_t d, std::int64_t first_row,
-                               const double* centre, Found* found) {
+                               const double* centre, const float* narrow_centre, Found* found) {
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * (kThreads * kEach) + threadIdx.x;
   std::int64_t column = begin % d;
   const std::int64_t step = kThreads % d;
   double largest = 0;
+  [[maybe_unused]] float largest_narrow = 0;
   unsigned long long non_finite = kNowhere;
   const auto look_at = [&](T element, std::int64_t i) {
-    const double value = widen(element);
-    if (!isfinite(value)) {
+    bool is_large = centre != nullptr;
+    bool is_finite = true;
+    if constexpr (sizeof(T) < sizeof(double)) {
+      const float value = narrowed(element);
+      is_finite = isfinite(value);
+      if (is_large) {
+        const float deviation = fabsf(value - narrow_centre[column]);
+        is_large = deviation >= largest_narrow;
+        if (is_large) largest_narrow = deviation;
+      }
+    } else {
+      is_finite = isfinite(element);
+    }
+    if (!is_finite) {
       if (non_finite == kNowhere) non_finite = static_cast<unsigned long long>(first_row * d + i);
-    } else if (centre != nullptr) {
-      const double deviation = fabs(value - centre[column]);
+    } else if (is_large) {
+      const double deviation = fabs(widen(element) - centre[column]);
       if (deviation > largest) largest = deviation;
     }
     column += step;
@@ -114,6 +129,11 @@ __global__ void examine_kernel(const T* rows, std::int64_t elements, std::int64_
   }
 }
 
+__global__ void narrow_kernel(const double* from, std::int64_t count, float* to) {
+  const std::int64_t i = own_number();
+  if (i < count) to[i] = static_cast<float>(from[i]);
+}
+
 void find_medians(const Engine& engine, const Rows& rows, std::int64_t count, double* centre) {
   with_elements(rows.data, rows.dtype, [&](const auto* data) {
     median_kernel<<<static_cast<unsigned>(rows.d), kThreads, 0, engine.stream>>>(data, rows.n, rows.d,
@@ -124,9 +144,13 @@ void find_medians(const Engine& engine, const Rows& rows, std::int64_t count, do
 
 void examine(const Engine& engine, const Rows& rows, std::int64_t first_row, const double* centre, Found* found) {
   const std::int64_t elements = rows.n * rows.d;
+  const Buffer<float> narrow_centre(engine, centre != nullptr && rows.dtype != DType::float64 ? rows.d : 0);
+  if (narrow_centre.size() > 0) {
+    narrow_kernel<<<blocks_for(rows.d, kThreads), kThreads, 0, engine.stream>>>(centre, rows.d, narrow_centre.data());
+  }
   with_elements(rows.data, rows.dtype, [&](const auto* data) {
-    examine_kernel<<<blocks_for(elements, kThreads * kEach), kThreads, 0, engine.stream>>>(data, elements, rows.d,
-                                                                                           first_row, centre, found);
+    examine_kernel<<<blocks_for(elements, kThreads * kEach), kThreads, 0, engine.stream>>>(
+        data, elements, rows.d, first_row, centre, narrow_centre.data(), found);
   });
   check_launch("examine");
 }

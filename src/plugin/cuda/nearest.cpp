@@ -14,6 +14,7 @@
 #include "core/memory.hpp"
 #include "core/poll.hpp"
 #include "formulas/nearest/byte_screen.hpp"
+#include "formulas/nearest/few_queries.hpp"
 #include "formulas/nearest/radius.hpp"
 #include "plugin/cuda/staging.hpp"
 #include "plugin/cuda/tree.hpp"
@@ -30,8 +31,12 @@ constexpr double kDirectRate = 2.5e10;
 constexpr double kDirectRateOfFew = 1.5e9;
 constexpr double kFusedRate = 2.9e12;
 constexpr double kPortableShare = 0.5;  // of it, by mma.sync
-constexpr double kFusedColumns = 70;    // that a pair of the screen costs besides its own
-constexpr double kPairColumns = 8;      // columns that a pair costs besides its own
+// Of few queries: bytes of the table, and columns of pairs in float32; and what all takes besides.
+constexpr double kReadRate = 2.2e10;
+constexpr double kFewRate = 7e10;
+constexpr double kFewStart = 5e-5;
+constexpr double kFusedColumns = 70;  // that a pair of the screen costs besides its own
+constexpr double kPairColumns = 8;    // columns that a pair costs besides its own
 // What one multiprocessor takes for a tree, in seconds: guessed from the instructions of a warp.
 constexpr double kTreeBuildRow = 2e-8;     // for each row and doubling of the table
 constexpr double kTreeBuildColumn = 1e-9;  // for each column of such a row
@@ -50,6 +55,12 @@ std::uint64_t list_room(const NearestTask& task) {
   const std::uint64_t one = static_cast<std::uint64_t>(task.index->table.rows()) * kNeighborBytes;
   const auto m = static_cast<std::uint64_t>(task.queries.rows());
   return m > kUsual / one ? std::max(one, kUsual) : m * one;
+}
+/// Whether method direct reads the table once for all queries.
+bool are_few(const NearestTask& task) {
+  return task.collect == Collect::k_list &&
+         core::few_queries_serve(task.metric, task.index->table.dtype(), task.queries.dtype(), task.queries.rows(),
+                                 task.queries.cols(), task.k);
 }
 /// Whether the device finds more than is asked for: it knows one radius. Then its lists are cut here.
 bool are_cut(const NearestTask& task) {
@@ -250,6 +261,11 @@ class DeviceNearest final : public CudaNearest {
   }
   kernels::Choice choose(const NearestTask& task) const override {
     const bool stays = this->stays(*task.index);
+    if (task.screen == ScreenType::automatic && are_few(task)) {
+      return {Method::direct,
+              "for so few queries the table is read once, and float32 sums with a proven bound drop "
+              "almost every row before its key is needed"};
+    }
     if (can_fuse(task)) {
       return {Method::fused, stays
                                  ? "tensor-core products with a proven bound drop almost every row before its key is "
@@ -275,6 +291,11 @@ class DeviceNearest final : public CudaNearest {
     kernels::Costs costs;
     const double more = task.method == Method::fused ? kFusedColumns : kPairColumns;
     costs.brute = pairs * (columns + more) / (rate * facts.multiprocessors);
+    if (task.method == Method::direct && are_few(task)) {
+      costs.brute =
+          kFewStart + (static_cast<double>(table_bytes(task.index->table)) / kReadRate + pairs * columns / kFewRate) /
+                          facts.multiprocessors;
+    }
     if (task.queries.memory() != Memory::cuda) {
       costs.brute += static_cast<double>(table_bytes(task.queries)) / kTransferRate;
     }
@@ -292,7 +313,7 @@ class DeviceNearest final : public CudaNearest {
     return costs;
   }
   std::string screens(const Context& /*ctx*/, const NearestTask& task) const override {
-    if (kernels::is_product(task.method)) return "float32";
+    if (kernels::is_product(task.method) || (task.method == Method::direct && are_few(task))) return "float32";
     if (task.method != Method::fused) return "";
     return in_bytes(task) ? "int8" : "float16";
   }

@@ -262,6 +262,30 @@ TEST_F(Cuda, FewAndManyQueries) {
   }
 }
 
+// Few queries meet rows as they lie, in float32 first: values that float32 holds badly or not at all, sums that differ
+// by rounding alone, widths that are whole loads and others, several blocks of rows.
+TEST_F(Cuda, FewQueriesOfEveryFamilyAndType) {
+  if (cuda_status().architectures == "fake") GTEST_SKIP() << "the fake device has no screen";
+  constexpr std::int64_t kWidths[] = {32, 1, 3, 4, 31, 33, 130};
+  const std::vector<Way> ways = {{.method = Method::direct, .cuda = true}, {.cuda = true}};
+  std::uint64_t turn = 0;
+  for (int family = 0; family < kFamilies; ++family) {
+    for (const DType dtype : {DType::uint8, DType::float16, DType::bfloat16, DType::float32, DType::float64}) {
+      for (const std::int64_t m : {1, 4, 5, 32, 33}) {
+        Case c;
+        c.family = static_cast<Family>(family);
+        c.shape = {3000, kWidths[turn++ % std::size(kWidths)], m};
+        c.dtype = dtype;
+        c.query_dtype = turn % 4 == 0 ? DType::float32 : dtype;
+        c.metric = turn % 2 == 0 ? Metric::euclidean : Metric::sqeuclidean;
+        c.filter = turn % 5 == 0 ? Filter::many : Filter::none;
+        c.exclude = turn % 3 == 0;
+        check(c, {.ks = {1, 20}, .radii = false}, ways);
+      }
+    }
+  }
+}
+
 TEST_F(Cuda, MassTiesAndSortedTables) {
   for (const Family family : {Family::constant, Family::duplicates, Family::near_first, Family::far_first}) {
     const Rows rows = make_rows(family, {40000, 4, 70}, 7);
