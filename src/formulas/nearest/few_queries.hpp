@@ -19,18 +19,14 @@
 
 namespace vicinal::core {
 
-inline constexpr std::int64_t kFewQueries = 32;
+inline constexpr std::int64_t kFewQueries = 8;
 inline constexpr std::int64_t kFewQueriesMaxK = 1024;
 inline constexpr std::int64_t kFewQueriesMaxCols = 65536;
-inline constexpr std::int64_t kFewQueriesAtOnce = 8;        ///< and no more in rows too long for the cache,
-inline constexpr std::int64_t kFewQueriesCachedCols = 256;  ///< which are longer than this
 
 /// Whether such a search of the k nearest is one of them. m: queries; d: columns.
 constexpr bool few_queries_serve(Metric metric, DType table, DType queries, std::int64_t m, std::int64_t d,
                                  std::int64_t k) {
-  if (m > (d > kFewQueriesCachedCols ? kFewQueriesAtOnce : kFewQueries) || k > kFewQueriesMaxK ||
-      d > kFewQueriesMaxCols)
-    return false;
+  if (m > kFewQueries || k > kFewQueriesMaxK || d > kFewQueriesMaxCols) return false;
   if (metric != Metric::euclidean && metric != Metric::sqeuclidean) return false;
   return table != DType::float64 && queries != DType::float64;
 }

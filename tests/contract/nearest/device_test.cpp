@@ -271,7 +271,7 @@ TEST_F(Cuda, FewQueriesOfEveryFamilyAndType) {
   std::uint64_t turn = 0;
   for (int family = 0; family < kFamilies; ++family) {
     for (const DType dtype : {DType::uint8, DType::float16, DType::bfloat16, DType::float32, DType::float64}) {
-      for (const std::int64_t m : {1, 4, 5, 32, 33}) {
+      for (const std::int64_t m : {1, 4, 5, 8, 9}) {
         Case c;
         c.family = static_cast<Family>(family);
         c.shape = {3000, kWidths[turn++ % std::size(kWidths)], m};
