@@ -313,7 +313,9 @@ def _parts(kind: str, table: Any, queries: Any, options: Mapping[str, Any]) -> D
     others = {column for column in (wanted, excluded) if column is not None}
     named["_left_out"] = {*(named["_left_out"] or ()), *others}
     rows = _blocks(table, "table", named, rows_per_task, wanted, "boolean")
-    asked = _blocks(table if queries is None else queries, "queries", named, queries_per_task, excluded, "long")
+    asked = rows
+    if queries is not None or queries_per_task != rows_per_task or wanted is not None or excluded is not None:
+        asked = _blocks(table if queries is None else queries, "queries", named, queries_per_task, excluded, "long")
     share = _share(given)
     question = _Question(
         kind, uuid.uuid4().hex, queries is None, rows.rows, (rows.dtype, rows.cols), (asked.dtype, asked.cols),

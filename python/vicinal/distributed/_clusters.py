@@ -51,7 +51,8 @@ def kmeans(table: Any, *, executor: Any, **options: Unpack[_KMeansOptions]) -> K
         weights_of = held_vector(job.engine, weights)
         blocks = max(job.engine.workers, math.ceil(rows.rows * rows.row_bytes / BLOCK_BYTES))
         cuts = cuts_of(rows.rows, job.division["rows_per_task"], blocks, "rows_per_task")
-        most = len(cuts) if job.engine.in_process else min(len(cuts), 2 * math.ceil(len(cuts) / job.engine.workers))
+        shared = 2 * math.ceil(len(cuts) / job.engine.workers) * job.engine.tasks_per_process
+        most = len(cuts) if job.engine.in_process else min(len(cuts), shared)
 
         hold_all(rows, cuts)
         hold_all(weights_of, cuts)

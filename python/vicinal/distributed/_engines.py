@@ -50,6 +50,7 @@ class Engine:
 
     in_process = False  #: whether workers are threads of this process
     tasks_per_host = 1
+    tasks_per_process = 1
 
     def __init__(self, executor: Any, workers: int, folder: str | None) -> None:
         self.executor = executor
@@ -89,6 +90,10 @@ class Engine:
 class Threads(Engine):
     in_process = True
 
+    def __init__(self, executor: Any, workers: int, folder: str | None) -> None:
+        super().__init__(executor, workers, folder)
+        self.tasks_per_process = self.workers
+
     def hold(self, array: np.ndarray[Any, Any]) -> Callable[[int, int], Any]:
         return lambda begin, end: array[begin:end]
 
@@ -125,7 +130,9 @@ class Dask(Engine):
     def __init__(self, executor: Any, workers: int, folder: str | None) -> None:
         self._client = executor._client
         hosts: dict[str, int] = {}
-        for worker in self._client.scheduler_info(n_workers=-1)["workers"].values():
+        found = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        self.tasks_per_process = max((int(worker["nthreads"]) for worker in found), default=1)
+        for worker in found:
             hosts[worker["host"]] = hosts.get(worker["host"], 0) + int(worker["nthreads"])
         super().__init__(executor, workers or sum(hosts.values()), folder)
         self.tasks_per_host = max(hosts.values(), default=1)

@@ -137,7 +137,7 @@ class _Search:
             place,
             self.options,
             self.job.share,
-            2,
+            self.job.engine.tasks_per_process + 1,
         )
         name = f"{text_of(self.row_cuts, row_block, 'rows')}, {text_of(self.query_cuts, query_block, 'queries')}"
         return Task(_tasks.search, arguments, name)

@@ -73,8 +73,8 @@ class AskedSeeding final : public kernels::Seeding {
 }  // namespace
 
 std::vector<std::vector<std::byte>> answers_of(const Context& ctx, const AskShards& ask, const Question& question) {
-  ctx.check_cancelled();
   std::vector<std::vector<std::byte>> answers = ask(bytes_of(question));
+  ctx.check_cancelled();
   if (answers.size() != question.first_rows.size()) {
     throw Error(ErrorCode::bad_data, "kmeans: " + std::to_string(answers.size()) + " answers of " +
                                          std::to_string(question.first_rows.size()) + " shards");
@@ -101,7 +101,6 @@ void AskedLloyd::asked(QuestionKind kind, const Read& read) const {
   about_.moves.clear();
   about_.rows.clear();
   for (std::size_t s = 0; s < answers.size(); ++s) {
-    ctx_.check_cancelled();
     ByteReader answer(answers[s], "answer of shard " + std::to_string(s));
     read(answer, static_cast<std::size_t>(about_.begins[s]), static_cast<std::size_t>(about_.begins[s + 1]));
     answer.finish();

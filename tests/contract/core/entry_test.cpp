@@ -150,12 +150,14 @@ struct Inputs {
             .target_columns = static_cast<std::int64_t>(roll.parameters.size()) / kRows,
             .preparation = scaled_table};
   }
+  [[nodiscard]] std::span<const double> row_weights() const { return std::span(weights).first(kRows); }
   /// The centers after an iteration whose questions the shard answers.
   [[nodiscard]] std::vector<double> one_iteration(KMeansShard& shard) const {
     const auto ask = [&](std::span<const std::byte> question) {
       return std::vector<std::vector<std::byte>>{shard.answer(question)};
     };
-    const KMeansOptions options = {.clusters = 3, .init = KMeansInit::first_k, .weights = weights, .max_iterations = 1};
+    const KMeansOptions options = {
+        .clusters = 3, .init = KMeansInit::first_k, .weights = row_weights(), .max_iterations = 1};
     return kmeans(ctx, std::vector<std::int64_t>{kRows}, kCols, ask, options).centres;
   }
   [[nodiscard]] KMeansSteps steps(const Context& c) const {
@@ -435,8 +437,8 @@ const std::vector<Call> kCases = {
      const KMeans found = kmeans(c, std::vector<std::int64_t>{in.table.rows()}, in.table.cols(), ask, {.clusters = 4, .init = KMeansInit::parallel, .seed = 3});
      b.add(found.labels); b.add(found.centres); b.add(found.inertia);
    }},
-  {"KMeansShard::KMeansShard", [](Bits& b, const Context& c, const Inputs& in) { KMeansShard shard(c, in.tiny, 0, in.weights); b.add(in.one_iteration(shard)); }},
-  {"KMeansShard::answer", [](Bits& b, const Context& c, const Inputs& in) { KMeansShard shard(c, in.tiny, 0, in.weights); b.add(in.one_iteration(shard)); }},
+  {"KMeansShard::KMeansShard", [](Bits& b, const Context& c, const Inputs& in) { KMeansShard shard(c, in.tiny, 0, in.row_weights()); b.add(in.one_iteration(shard)); }},
+  {"KMeansShard::answer", [](Bits& b, const Context& c, const Inputs& in) { KMeansShard shard(c, in.tiny, 0, in.row_weights()); b.add(in.one_iteration(shard)); }},
   {"plan_kmeans", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_kmeans(c, in.table, {.clusters = 4})); }},
   {"predict", [](Bits& b, const Context& c, const Inputs& in) { b.add(predict(c, in.fitted_kmeans, in.table)); }},
   {"score", [](Bits& b, const Context& c, const Inputs& in) { b.add(score(c, in.fitted_kmeans, in.table)); }},

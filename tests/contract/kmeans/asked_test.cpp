@@ -185,6 +185,23 @@ TEST(KMeansAsked, Refusals) {
   refused([&] { kmeans(ctx, others.rows(), 3, ask_others, options); }, ErrorCode::bad_data, "row 40, column 1");
 }
 
+TEST(KMeansAsked, ACancelEndsAfterTheQuestion) {
+  const Rows rows = make_rows(Family::gaussian, {300, 4, 1}, 3);
+  const TableView table(rows.table.data(), 300, 4);
+  const KMeansOptions options = {.clusters = 5, .init = KMeansInit::first_k, .tolerance = 0};
+  for (const int last : {1, 2, 5}) {
+    const Context ctx = Context::cpu({.threads = 1});
+    Shards shards(table, options, {0, 100, 300}, false);
+    const auto ask = [&](std::span<const std::byte> question) {
+      auto answers = shards.answers(question);
+      if (shards.questions == last) ctx.cancel_token().cancel();
+      return answers;
+    };
+    refused([&] { kmeans(ctx, shards.rows(), 4, ask, options); }, ErrorCode::cancelled, "");
+    EXPECT_EQ(shards.questions, last);
+  }
+}
+
 // Answers and questions that were cut, or are of something else, are errors and nothing worse.
 TEST(KMeansAsked, DamagedBytes) {
   const Context ctx = Context::cpu({.threads = 1});
