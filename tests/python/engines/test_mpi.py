@@ -46,7 +46,7 @@ def mpirun(engine_module, tmp_path):
             env={**os.environ, **as_root},
             text=True,
             capture_output=True,
-            timeout=28,
+            timeout=100,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
