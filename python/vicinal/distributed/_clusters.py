@@ -34,8 +34,8 @@ def kmeans(table: Any, *, executor: Any, **options: Unpack[_KMeansOptions]) -> K
     each center and is refused, as are mini-batches. `rows_per_task` is by default so that each worker has a block.
 
     An iteration is one round of tasks. To each of them travel 8 k d bytes, back come 8 k (d l + 1) (l is 2 or 3 for
-    most data) and 1 to 4 for each row. A worker keeps its blocks between rounds, which makes iterations as fast as
-    those of `vicinal.kmeans`; another worker can take them over at any time. This process holds 25 bytes for each row.
+    most data) and 1 to 4 for each row. A worker keeps its blocks between rounds, so that it looks at few rows
+    again; another worker can take them over at any time. This process holds 25 bytes for each row.
 
     Raises what `vicinal.kmeans` raises, with the block in front of a worker's sentence, and what `knn` raises.
     """
