@@ -144,6 +144,11 @@ KMeans kmeans(const Context& ctx, std::span<const std::int64_t> shard_rows, std:
   }
   about.begins = std::move(begins);
   about.ranges = merged(ranges, d);
+  // What the values need beyond the plan: for the sums of all shards, and for an answer.
+  const std::int64_t planned = kernels::planned_limbs(DType::float64, about.weighted);
+  const kernels::SumGrid grid(about.ranges, about.weighted);
+  plan.memory += 2 * ops::SharedLloyd::more_bytes(options.clusters, grid, planned);
+  core::require_memory(ctx, plan.memory, "kmeans: sums of values so far apart");
   ops::AskedLloyd lloyd(ctx, ask, about);
   alignas(double) static constexpr std::byte kNowhere[8] = {};
   const TableView shape(static_cast<const void*>(kNowhere), DType::float64, about.begins.back(), cols, cols);

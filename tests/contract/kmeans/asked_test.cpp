@@ -71,10 +71,10 @@ class Shards {
   bool forgetful_;
 };
 
-KMeans by_questions(const TableView& table, const KMeansOptions& options, Shards& shards) {
+KMeans by_questions(const Context& ctx, const TableView& table, const KMeansOptions& options, Shards& shards) {
   return kmeans(
-      Context::cpu({.threads = 2}), shards.rows(), table.cols(),
-      [&](std::span<const std::byte> question) { return shards.answers(question); }, options);
+      ctx, shards.rows(), table.cols(), [&](std::span<const std::byte> question) { return shards.answers(question); },
+      options);
 }
 
 void check_asked(const TableView& table, const KMeansOptions& options, const std::string& name, std::uint64_t turn) {
@@ -82,7 +82,7 @@ void check_asked(const TableView& table, const KMeansOptions& options, const std
   for (const int count : {turn % 2 == 0 ? 1 : 2, turn % 2 == 0 ? 3 : 7}) {
     const std::string what = name + ", " + text(options) + ", shards " + std::to_string(count);
     Shards shards(table, options, uneven_cuts(table.rows(), count, turn), turn % 3 == 0);
-    expect_same(by_questions(table, options, shards), expected, what);
+    expect_same(by_questions(Context::cpu({.threads = 2}), table, options, shards), expected, what);
     if (::testing::Test::HasFailure()) return;
   }
 }
@@ -152,7 +152,7 @@ TEST(KMeansAsked, AnIterationIsOneQuestion) {
   const TableView table(rows.table.data(), 300, 4);
   const KMeansOptions options = {.clusters = 5, .init = KMeansInit::first_k, .max_iterations = 7, .tolerance = 0};
   Shards shards(table, options, {0, 100, 300}, false);
-  const KMeans found = by_questions(table, options, shards);
+  const KMeans found = by_questions(Context::cpu({.threads = 2}), table, options, shards);
   ASSERT_EQ(found.iterations, 7);
   // The ranges, the rows of the first centers, the labels by the last centers, and the inertia.
   EXPECT_EQ(shards.questions, 7 + 4);
@@ -183,6 +183,27 @@ TEST(KMeansAsked, Refusals) {
   Shards others(table, options, {0, 25, 60}, false);
   const auto ask_others = [&](std::span<const std::byte> question) { return others.answers(question); };
   refused([&] { kmeans(ctx, others.rows(), 3, ask_others, options); }, ErrorCode::bad_data, "row 40, column 1");
+}
+
+// Sums of values that are far apart take more than any plan knows before.
+TEST(KMeansAsked, MemoryForSums) {
+  const Context ctx = Context::cpu({.threads = 1});
+  Rows rows = make_rows(Family::gaussian, {300, 2, 1}, 3);
+  const TableView table(rows.table.data(), 300, 2);
+  const KMeansOptions options = {.clusters = 100, .init = KMeansInit::first_k, .max_iterations = 1};
+  const auto run = [&](const Context& with) {
+    Shards shards(table, options, {0, 100, 300}, false);
+    return by_questions(with, table, options, shards);
+  };
+  const std::uint64_t planned = run(ctx).plan.memory;
+  EXPECT_EQ(run(ctx.with_memory_limit(planned)).plan.memory, planned);
+  refused([&] { run(ctx.with_memory_limit(planned - 1)); }, ErrorCode::over_memory, "kmeans");
+  rows.table[20] = 1e-200;
+  rows.table[40] = 1e100;
+  refused([&] { run(ctx.with_memory_limit(planned)); }, ErrorCode::over_memory, "values so far apart");
+  const std::uint64_t needed = run(ctx).plan.memory;
+  EXPECT_GT(needed, planned);
+  EXPECT_EQ(run(ctx.with_memory_limit(needed)).plan.memory, needed);
 }
 
 TEST(KMeansAsked, ACancelEndsAfterTheQuestion) {
