@@ -173,7 +173,8 @@ class Registry:
 
     def add_docs(self):
         command = ["--command", self.built["vicinal_cli"]]
-        package = ["--package", self.python_package, "--sklearn-python", self.built["VICINAL_SKLEARN_PYTHON"]]
+        package = ["--package", self.python_package, "--sklearn-python", self.built["VICINAL_SKLEARN_PYTHON"],
+                   "--engines-python", self.built["VICINAL_ENGINES_PYTHON"]]
         if "vicinal_python" not in self.built:
             package = []
         # The worked examples apart, so that both run at once.
@@ -213,14 +214,17 @@ class Registry:
 
     def add_python(self):
         environment = {"PYTHONPATH": self.python_package, "VICINAL_COMMAND": self.built["vicinal_cli"]}
-        # Those in folders are of the Python that has scikit-learn 1.9; in another one they say that they were skipped.
+        # Those in sklearn_* are of the Python that has scikit-learn 1.9; in another one they say that they were skipped.
+        # Those in engines/ are an area, of the Python that has Dask, Ray, mpi4py and Spark; in another one they fail.
         for file in sorted(HERE.glob("python/**/test_*.py")):
             folders = file.relative_to(HERE).parts[:-1]
             marked = FAKE_DEVICE.search(file.read_text())
             assert marked or not file.stem.startswith("test_device"), f"{file}: lacks '# fake device: *'"
             device = self.fake_device if marked else {"VICINAL_DEVICE": "cpu"}
-            self.add_pytest(".".join((*folders, file.stem)), "python", "python", file, {**environment, **device},
-                            "VICINAL_TEST_PYTHON" if len(folders) == 1 else "VICINAL_SKLEARN_PYTHON")
+            area = "engines" if folders[-1] == "engines" else "python"
+            python = {"python": "TEST", "engines": "ENGINES"}.get(folders[-1], "SKLEARN")
+            self.add_pytest(".".join((*folders, file.stem)), "python", area, file, {**environment, **device},
+                            f"VICINAL_{python}_PYTHON")
 
 
 def main():

@@ -19,7 +19,7 @@ FOLDERS = {"examples": "programs.md", "bench/results": "results.md"}
 MENU = [
     ("Start", ["python", "tutorials/README", "tutorials/fashion-mnist", "tutorials/kdd", "tutorials/swiss-roll"]),
     ("Tasks", ["neighbors", "radius", "classify-and-regress", "cross-validation", "outliers", "clustering", "density",
-               "embedding", "graphs", "coclusters", "matching", "imputation", "files", "scale", "ranks"]),
+               "embedding", "graphs", "coclusters", "matching", "imputation", "files", "scale", "distributed", "ranks"]),
     ("Coming from", ["from-scikit-learn", "scikit-learn-estimators", "scikit-learn", "from-faiss", "from-cuml",
                      "from-pyod", "from-geopandas"]),
     ("Reference", ["metrics", "reference/python", "reference/cpp", "reference/command", "command", "programs", "limits"]),

@@ -8,6 +8,7 @@ import pathlib
 import re
 
 import vicinal
+import vicinal.distributed
 from vicinal import _core
 
 PARTS = [
@@ -143,6 +144,15 @@ def write(package, folder):
                           "Exception, ValueError, OSError, MemoryError, RuntimeError", ""]
             else:
                 lines += [f".. autofunction:: {place}", ""]
+    lines += ["vicinal.distributed", "-" * 19, "", "Guide: :doc:`/distributed`, also of ``vicinal.dask`` and "
+              "``vicinal.spark``, whose functions have the same names.", ""]
+    for name in vicinal.distributed.__all__:
+        if name == "Division":
+            continue  # a dictionary of keywords, which the guide lists
+        if inspect.isclass(getattr(vicinal.distributed, name)):
+            lines += [f".. autoclass:: vicinal.distributed.{name}", "   :members:", ""]
+        else:
+            lines += [f".. autofunction:: vicinal.distributed.{name}", ""]
     lines += ["vicinal.sklearn", "-" * 15, "", "Twelve estimators with the parameters, attributes and methods of "
               "scikit-learn's classes of the same names, and ``device``, ``threads`` and ``memory_limit``: "
               ":doc:`/scikit-learn-estimators`.", ""]

@@ -4,6 +4,7 @@
 // same reported distance (clause 2).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -156,6 +157,11 @@ VICINAL_API Plan plan_radius_part_file(const Context& ctx, const TableView& shar
 VICINAL_API PartSource open_part(const Context& ctx, const std::filesystem::path& path);
 /// Reads the whole part to memory. Throws as `open_part`, and `over_memory`.
 VICINAL_API NeighborPart read_part(const Context& ctx, const std::filesystem::path& path);
+/// The bytes of the file that `write_part` writes, to send a part to another process. Throws as `write_part`, and
+/// `over_memory`. They take what the lists take, and about 1 kB.
+VICINAL_API std::vector<std::byte> part_bytes(const Context& ctx, const NeighborPart& part);
+/// A part in such bytes, which it borrows. `name` stands for the path in error sentences. Throws as `open_part`.
+VICINAL_API PartSource open_part_bytes(const Context& ctx, std::span<const std::byte> bytes, const std::string& name);
 /// Whether the header of a file says that it is a part; false for a file that cannot be read.
 VICINAL_API bool is_part_file(const Context& ctx, const std::filesystem::path& path);
 

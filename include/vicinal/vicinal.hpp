@@ -18,6 +18,7 @@
 #include "vicinal/io.hpp"
 #include "vicinal/kmeans.hpp"
 #include "vicinal/kmeans_model.hpp"
+#include "vicinal/kmeans_shards.hpp"
 #include "vicinal/kmeans_steps.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/lle.hpp"

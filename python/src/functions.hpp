@@ -19,6 +19,7 @@ void bind_outliers(nanobind::module_& module);
 void bind_clusters(nanobind::module_& module);
 void bind_density(nanobind::module_& module);
 void bind_hdbscan(nanobind::module_& module);
+void bind_parts(nanobind::module_& module);
 void bind_steps(nanobind::module_& module);
 void bind_embedding(nanobind::module_& module);
 void bind_coclusters(nanobind::module_& module);

@@ -24,6 +24,7 @@ NB_MODULE(_core, module) {
   bind_clusters(module);
   bind_density(module);
   bind_hdbscan(module);
+  bind_parts(module);
   bind_steps(module);
   bind_embedding(module);
   bind_coclusters(module);

@@ -14,7 +14,8 @@ Conventions (every fence must have one of these tags):
   python    run by the Python that runs this script, in the same folder. A block that imports a package of OPTIONAL,
             which an environment may lack, is passed over where that is missing. A block with the patch, the estimators,
             a program of docs/graphs.md or a peer is run by the Python of --sklearn-python, and passed over where that has
-            not scikit-learn 1.9. The blocks of a page of docs/tutorials are one program, in a folder of its own.
+            not scikit-learn 1.9. A block with Dask is run by that of --engines-python, and passed over where that has it
+            not. The blocks of a page of docs/tutorials are one program, in a folder of its own.
             A block that saves NAME.svg with matplotlib makes docs/figures/NAME-light.svg and NAME-dark.svg, which are
             compared as bench/figures.py compares; --write writes them, and the outputs of the page, instead.
   output    what the block before it prints, character by character.
@@ -44,6 +45,7 @@ DATA_SETS = pathlib.Path("/usr/share/datasets/fashion-mnist")
 OPTIONAL = frozenset({"anndata", "faiss", "geopandas", "matplotlib", "openTSNE", "pandas", "pyod", "scanpy", "umap", "vicinal"})
 OF_SKLEARN = re.compile(r"\bvicinal\.(sklearn|patch)\b|\bpatch(ed)?_sklearn\b"
                         r"|^(?:import|from) (umap|openTSNE|scanpy|faiss|pyod)\b", re.MULTILINE)
+OF_ENGINES = re.compile(r"^\s*(?:import|from) dask\b", re.MULTILINE)
 IMPORTED = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
 # Pages with data of their own: each has an empty folder.
 APART = frozenset({"examples", "tutorials"})
@@ -177,6 +179,9 @@ class Runner:
 
     def run_python(self, code, where):
         python = self.sklearn_python() if OF_SKLEARN.search(code) else sys.executable
+        if OF_ENGINES.search(code):
+            python = self.arguments.engines_python or sys.executable
+            python = python if has_packages(python, frozenset({"dask", "distributed"})) else None
         if python is None or not has_packages(python, OPTIONAL.intersection(IMPORTED.findall(code))):
             self.pass_over()
             return
@@ -251,6 +256,7 @@ def main():
     parser.add_argument("--bench", type=pathlib.Path, help="vicinal-bench, which some pages of docs/ run")
     parser.add_argument("--package", type=os.path.abspath, help="the folder that holds the Python package, if there is one")
     parser.add_argument("--sklearn-python", help="A Python with scikit-learn 1.9")
+    parser.add_argument("--engines-python", help="A Python with Dask")
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--part", choices=("pages", "examples"), help="only docs/examples and docs/tutorials, or only the rest")
     parser.add_argument("--page", help="this page alone")

@@ -12,7 +12,8 @@ import pytest
 
 def pytest_ignore_collect(collection_path, config):
     """Folders of another Python's tests run when they are named: their conftest.py takes this one's place."""
-    return (collection_path.name.startswith("sklearn_") and not any("sklearn_" in path for path in config.args)) or None
+    others = [name for name in ("sklearn_", "engines") if collection_path.name.startswith(name)]
+    return any(not any(name in path for path in config.args) for name in others) or None
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ MAX_PLUGIN = 60_000_000
 # Of the extension alone manylinux allows libz, too.
 ALLOWED = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1",
            "ld-linux-x86-64.so.2"}
-EXTRAS = {"geo", "plot", "progress", "sklearn"}
+EXTRAS = {"geo", "plot", "progress", "sklearn", "dask", "ray", "mpi", "spark"}
 SMOKE = """
 import pickle, numpy as np, vicinal as vc
 points = np.array([[0.0], [1], [3], [7]])

@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <numeric>
 
-#include "core/distance.hpp"
-#include "core/parallel.hpp"
 #include "ops/common/together.hpp"
+#include "ops/kmeans/merged_means.hpp"
 #include "ops/kmeans/shared_seeding.hpp"
 
 namespace vicinal::ops {
@@ -56,23 +54,12 @@ double SharedLloyd::means() {
     if (own_) own_->parts(parts_);
   });
   ranks_.all_reduce_sum(parts_);
-  std::vector<double> shifts(static_cast<std::size_t>(k_), 0);
+  double shift = 0;
   together(ranks_, [&] {
-    const std::int64_t tasks = std::min<std::int64_t>(k_, ctx_.threads());
-    core::parallel_for(ctx_, tasks, [&](std::int64_t task, int /*worker*/) {
-      std::vector<double> mean(d());
-      for (auto c = static_cast<std::size_t>(task); c < shifts.size(); c += static_cast<std::size_t>(tasks)) {
-        const std::span<std::int64_t> cluster = std::span(parts_).subspan(c * size, size);
-        if (cluster[0] == 0) continue;
-        kernels::mean_of(grid_, cluster, mean);
-        double* const centre = centres_.data() + c * d();
-        shifts[c] = core::euclidean_key(centre, mean.data(), grid_.cols());
-        std::copy(mean.begin(), mean.end(), centre);
-      }
-    });
+    shift = merged_means(ctx_, grid_, parts_, centres_);
     if (own_) own_->recentre(centres_);
   });
-  return std::accumulate(shifts.begin(), shifts.end(), 0.0);
+  return shift;
 }
 
 void SharedLloyd::recentre(std::span<const double> centres) {

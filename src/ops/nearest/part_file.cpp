@@ -13,6 +13,8 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -30,6 +32,7 @@ namespace {
 constexpr std::int64_t kPieceBytes = std::int64_t{4} << 20;
 constexpr std::int64_t kCounters = 4;  // of SearchStats
 constexpr std::int64_t kSeconds = 3;
+constexpr std::size_t kHeaderRoom = 4096;  // about what all but the lists takes
 
 /// What the layout of a file depends on.
 struct PartShape {
@@ -108,8 +111,33 @@ PartShape shape_of(const ModelReader& file) {
   return shape;
 }
 
+/// The bytes of a file, in memory, with their sum.
+class SummedBytes {
+ public:
+  void write(const void* data, std::size_t bytes) {
+    const auto* const from = static_cast<const std::byte*>(data);
+    bytes_.insert(bytes_.end(), from, from + bytes);
+    sum_ = crc32_z(sum_, reinterpret_cast<const unsigned char*>(from), bytes);
+  }
+  template <class T>
+  void write(const std::vector<T>& values) {
+    write(values.data(), values.size() * sizeof(T));
+  }
+  void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
+  std::vector<std::byte> commit() {
+    const auto sum = static_cast<std::uint32_t>(sum_);
+    write(&sum, sizeof sum);
+    return std::move(bytes_);
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  uLong sum_ = crc32_z(0, nullptr, 0);
+};
+
 /// The header of a part, and the numbers that come first.
-void begin_file(const PartShape& shape, const SearchStats& stats, SummedFile& file) {
+template <class File>
+void begin_file(const PartShape& shape, const SearchStats& stats, File& file) {
   const auto tensors = layout_of(shape);
   if (!tensors) refuse("part: it has more than 2^63 bytes, too many for a file");
   std::string header = header_text(kPartFile, header_of(kPartFile, *tensors, metadata_of(shape)));
@@ -121,12 +149,34 @@ void begin_file(const PartShape& shape, const SearchStats& stats, SummedFile& fi
   file.write(std::vector<double>{stats.prepare_seconds, stats.search_seconds, stats.selection_seconds});
 }
 
-template <class T>
-void write_in_pieces(const Context& ctx, const std::vector<T>& values, SummedFile& file) {
+template <class T, class File>
+void write_in_pieces(const Context& ctx, const std::vector<T>& values, File& file) {
   constexpr std::size_t kPiece = kPieceBytes / sizeof(T);
   for (std::size_t begin = 0; begin < values.size(); begin += kPiece) {
     ctx.check_cancelled();
     file.write(values.data() + begin, std::min(kPiece, values.size() - begin) * sizeof(T));
+  }
+}
+
+/// The whole part, whose arrays fit together.
+template <class File>
+void write_whole(const Context& ctx, const NeighborPart& part, File& file) {
+  begin_file({part.info, !part.offsets.empty(), std::ssize(part.ids)}, part.stats, file);
+  write_in_pieces(ctx, part.radii, file);
+  write_in_pieces(ctx, part.counts, file);
+  write_in_pieces(ctx, part.offsets, file);
+  write_in_pieces(ctx, part.ids, file);
+  write_in_pieces(ctx, part.keys, file);
+}
+
+/// Throws `invalid_argument` for arrays that do not fit together.
+void require_whole(const Context& ctx, const NeighborPart& part) {
+  check_info(part.info, "the part");
+  try {
+    check_part(ctx, part, "the part");
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;
+    refuse(error.what());
   }
 }
 
@@ -145,13 +195,17 @@ class Descriptor {
   int number_;
 };
 
-/// A file that is read at any place.
+/// What is read at any place: a file, or its bytes in memory.
 class PlacedFile {
  public:
-  explicit PlacedFile(const std::filesystem::path& path) : path_(path), file_(path) {
-    if (file_.number() < 0) fail("open", errno);
+  /// Borrows the bytes; `name` stands for the path in sentences.
+  PlacedFile(std::span<const std::byte> bytes, const std::string& name)
+      : path_(name), size_(bytes.size()), bytes_(bytes.data()) {}
+  explicit PlacedFile(const std::filesystem::path& path) : path_(path) {
+    const Descriptor& file = opened_.emplace(path);
+    if (file.number() < 0) fail("open", errno);
     struct stat status {};
-    if (::fstat(file_.number(), &status) != 0) fail("read", errno);
+    if (::fstat(file.number(), &status) != 0) fail("read", errno);
     if (!S_ISREG(status.st_mode)) {
       throw Error(ErrorCode::io, fmt::format("cannot read '{}': a part must be a regular file", path.string()));
     }
@@ -167,8 +221,16 @@ class PlacedFile {
     auto* into = static_cast<unsigned char*>(to);
     while (bytes > 0) {
       between();
+      if (bytes_ != nullptr) {
+        const std::uint64_t piece = std::min<std::uint64_t>(bytes, kPieceBytes);
+        std::memcpy(into, bytes_ + at, piece);
+        into += piece;
+        at += piece;
+        bytes -= piece;
+        continue;
+      }
       const ssize_t got =
-          ::pread(file_.number(), into, std::min<std::uint64_t>(bytes, kPieceBytes), static_cast<off_t>(at));
+          ::pread(opened_->number(), into, std::min<std::uint64_t>(bytes, kPieceBytes), static_cast<off_t>(at));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) fail("read", errno);
       if (got == 0) {
@@ -187,14 +249,18 @@ class PlacedFile {
   }
 
   std::filesystem::path path_;
-  Descriptor file_;
+  std::optional<Descriptor> opened_;
   std::uint64_t size_ = 0;
+  const std::byte* bytes_ = nullptr;
 };
 
 /// A part in a file: what its header says, checked against the sum of all bytes, and its lists as they are asked for.
 class PartFile {
  public:
-  PartFile(const Context& ctx, const std::filesystem::path& path) : ctx_(ctx), file_(path) {
+  /// `place`: the path of a file, or the bytes of one and their name.
+  template <class... Place>
+  explicit PartFile(const Context& ctx, const Place&... place) : ctx_(ctx), file_(place...) {
+    const std::filesystem::path& path = file_.path();
     io::Bytes begin;
     begin.size = std::min<std::uint64_t>(file_.size(), 8 + static_cast<std::uint64_t>(kPartFile.longest_header));
     std::vector<unsigned char> bytes(static_cast<std::size_t>(begin.size));
@@ -361,31 +427,35 @@ void PartWriter::commit(const SearchStats& stats) {
 
 std::uint32_t write_part(const Context& ctx, const std::filesystem::path& path, const NeighborPart& part) try {
   const core::Entry entry;
-  ops::check_info(part.info, "the part");
-  try {
-    ops::check_part(ctx, part, "the part");
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::bad_data) throw;
-    refuse(error.what());
-  }
+  ops::require_whole(ctx, part);
   ops::SummedFile file(path, &ctx.cancel_token());
-  ops::begin_file({part.info, !part.offsets.empty(), std::ssize(part.ids)}, part.stats, file);
-  ops::write_in_pieces(ctx, part.radii, file);
-  ops::write_in_pieces(ctx, part.counts, file);
-  ops::write_in_pieces(ctx, part.offsets, file);
-  ops::write_in_pieces(ctx, part.ids, file);
-  ops::write_in_pieces(ctx, part.keys, file);
+  ops::write_whole(ctx, part, file);
   return file.commit();
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
 
-PartSource open_part(const Context& ctx, const std::filesystem::path& path) try {
+std::vector<std::byte> part_bytes(const Context& ctx, const NeighborPart& part) try {
   const core::Entry entry;
-  const auto file = std::make_shared<const ops::PartFile>(ctx, path);
+  ops::require_whole(ctx, part);
+  const std::size_t numbers =
+      part.radii.size() + part.counts.size() + part.offsets.size() + part.ids.size() + part.keys.size();
+  const std::size_t bytes = numbers * 8 + ops::kHeaderRoom;
+  core::require_memory(ctx, bytes, "the bytes of a part");
+  ops::SummedBytes file;
+  file.reserve(bytes);
+  ops::write_whole(ctx, part, file);
+  return file.commit();
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+namespace {
+
+PartSource source_of(std::shared_ptr<const ops::PartFile> file, const std::string& name) {
   PartSource source;
   source.info = file->info();
-  source.name = "'" + path.string() + "'";
+  source.name = name;
   const auto check = [m = source.info.queries](std::int64_t begin, std::int64_t end) {
     if (begin < 0 || end < begin || end > m) refuse(fmt::format("part: has no queries from {} to {}", begin, end));
   };
@@ -400,6 +470,20 @@ PartSource open_part(const Context& ctx, const std::filesystem::path& path) try 
   source.stats = file->stats();
   source.check_sum = file->check_sum();
   return source;
+}
+
+}  // namespace
+
+PartSource open_part(const Context& ctx, const std::filesystem::path& path) try {
+  const core::Entry entry;
+  return source_of(std::make_shared<const ops::PartFile>(ctx, path), "'" + path.string() + "'");
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+PartSource open_part_bytes(const Context& ctx, std::span<const std::byte> bytes, const std::string& name) try {
+  const core::Entry entry;
+  return source_of(std::make_shared<const ops::PartFile>(ctx, bytes, name), "'" + name + "'");
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

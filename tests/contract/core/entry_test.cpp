@@ -150,6 +150,16 @@ struct Inputs {
             .target_columns = static_cast<std::int64_t>(roll.parameters.size()) / kRows,
             .preparation = scaled_table};
   }
+  [[nodiscard]] std::span<const double> row_weights() const { return std::span(weights).first(kRows); }
+  /// The centers after an iteration whose questions the shard answers.
+  [[nodiscard]] std::vector<double> one_iteration(KMeansShard& shard) const {
+    const auto ask = [&](std::span<const std::byte> question) {
+      return std::vector<std::vector<std::byte>>{shard.answer(question)};
+    };
+    const KMeansOptions options = {
+        .clusters = 3, .init = KMeansInit::first_k, .weights = row_weights(), .max_iterations = 1};
+    return kmeans(ctx, std::vector<std::int64_t>{kRows}, kCols, ask, options).centres;
+  }
   [[nodiscard]] KMeansSteps steps(const Context& c) const {
     KMeansSteps made(c, tiny, {.clusters = 3});
     made.start(tiny.slice(0, 3));
@@ -394,6 +404,8 @@ const std::vector<Call> kCases = {
   {"radius_part_file", [](Bits& b, const Context& c, const Inputs& in) { radius_part_file(c, in.table, in.queries, kNear, in.place(), in.folder / "out.part"); add_part(b, read_part(c, in.folder / "out.part")); }},
   {"radius_part_file", [](Bits& b, const Context& c, const Inputs& in) { radius_part_file(c, in.index, in.queries, kNear, in.place(), in.folder / "out.part"); add_part(b, read_part(c, in.folder / "out.part")); }},
   {"open_part", [](Bits& b, const Context& c, const Inputs& in) { add_part(b, open_part(c, in.folder / "radius.part").read(3, 9)); }},
+  {"part_bytes", [](Bits& b, const Context& c, const Inputs& in) { const NeighborPart part = read_part(in.ctx, in.folder / "radius.part"); const std::vector<std::byte> bytes = part_bytes(c, part); add_part(b, open_part_bytes(in.ctx, bytes, "a part").read(3, 9)); }},
+  {"open_part_bytes", [](Bits& b, const Context& c, const Inputs& in) { const std::vector<std::byte> bytes = part_bytes(in.ctx, read_part(in.ctx, in.folder / "radius.part")); add_part(b, open_part_bytes(c, bytes, "a part").read(3, 9)); }},
   {"read_part", [](Bits& b, const Context& c, const Inputs& in) { add_part(b, read_part(c, in.folder / "count.part")); }},
   {"is_part_file", [](Bits& b, const Context& c, const Inputs& in) { b.add(is_part_file(c, in.folder / "count.part") ? 1.0 : 0.0); }},
   {"encode_labels", [](Bits& b, const Context&, const Inputs& in) { b.add(encode_labels(in.classes).codes); }},
@@ -419,6 +431,14 @@ const std::vector<Call> kCases = {
        const KMeans found = kmeans(c, table, {.clusters = 4, .seed = 3});
        b.add(found.labels); b.add(found.centres); b.add(found.inertia);
      } }},
+  {"kmeans", [](Bits& b, const Context& c, const Inputs& in) {
+     KMeansShard shard(in.ctx, in.table, 0);
+     const auto ask = [&](std::span<const std::byte> question) { return std::vector<std::vector<std::byte>>{shard.answer(question)}; };
+     const KMeans found = kmeans(c, std::vector<std::int64_t>{in.table.rows()}, in.table.cols(), ask, {.clusters = 4, .init = KMeansInit::parallel, .seed = 3});
+     b.add(found.labels); b.add(found.centres); b.add(found.inertia);
+   }},
+  {"KMeansShard::KMeansShard", [](Bits& b, const Context& c, const Inputs& in) { KMeansShard shard(c, in.tiny, 0, in.row_weights()); b.add(in.one_iteration(shard)); }},
+  {"KMeansShard::answer", [](Bits& b, const Context& c, const Inputs& in) { KMeansShard shard(c, in.tiny, 0, in.row_weights()); b.add(in.one_iteration(shard)); }},
   {"plan_kmeans", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_kmeans(c, in.table, {.clusters = 4})); }},
   {"predict", [](Bits& b, const Context& c, const Inputs& in) { b.add(predict(c, in.fitted_kmeans, in.table)); }},
   {"score", [](Bits& b, const Context& c, const Inputs& in) { b.add(score(c, in.fitted_kmeans, in.table)); }},

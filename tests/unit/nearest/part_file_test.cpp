@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -114,6 +116,38 @@ TEST_F(PartFileTest, EveryKindIsReadAsItWasWritten) {
     refusal(ErrorCode::invalid_argument, [&] { static_cast<void>(source.read(-1, 3)); });
     refusal(ErrorCode::invalid_argument, [&] { static_cast<void>(source.neighbors(5, 21)); });
   }
+}
+
+TEST_F(PartFileTest, BytesAreThoseOfTheFile) {
+  for (const NeighborPart& part :
+       {lists_of(3), lists_of(11), radius_part(ctx_, shard(), table(), {.radius = 1.5}, place_),
+        count_part(ctx_, shard(), table(), {.radius = 1.5}, place_)}) {
+    write_part(ctx_, path_, part);
+    const std::string file = read();
+    const std::vector<std::byte> bytes = part_bytes(ctx_, part);
+    ASSERT_EQ(bytes.size(), file.size());
+    EXPECT_EQ(std::memcmp(bytes.data(), file.data(), file.size()), 0);
+    const PartSource source = open_part_bytes(ctx_, bytes, "part 0");
+    EXPECT_EQ(source.name, "'part 0'");
+    NeighborPart got = source.read(0, 20);
+    got.stats = source.stats;
+    expect_same(got, part);
+    std::vector<std::byte> damaged = bytes;
+    for (const std::size_t at : {std::size_t{3}, bytes.size() / 2, bytes.size() - 1}) {
+      damaged[at] ^= std::byte{1};
+      const std::string sentence = refusal(ErrorCode::bad_data, [&] { open_part_bytes(ctx_, damaged, "part 0"); });
+      EXPECT_NE(sentence.find("part file 'part 0'"), std::string::npos) << sentence;
+      damaged[at] = bytes[at];
+    }
+    for (std::size_t size = 0; size < bytes.size(); size += 97) {
+      refusal(ErrorCode::bad_data, [&] { open_part_bytes(ctx_, std::span(bytes).first(size), "part 0"); });
+    }
+  }
+  refusal(ErrorCode::bad_data, [&] { open_part_bytes(ctx_, {}, "part 0"); });
+  NeighborPart part = lists_of(3);
+  refusal(ErrorCode::over_memory, [&] { part_bytes(ctx_.with_memory_limit(100), part); });
+  part.ids.pop_back();
+  refusal(ErrorCode::invalid_argument, [&] { part_bytes(ctx_, part); });
 }
 
 TEST_F(PartFileTest, ListsWithinARadiusAreWrittenAsTheyAreFound) {
