@@ -169,10 +169,11 @@ def test_all_ranks_see_the_same_files(ok, run, tmp_path, tables):
 
 def test_the_memory_that_is_asked_for_is_enough(run, ok, tables):
     few = errors(run(3, "knn", "table.npy", "-k", 3, "--memory-limit", "100k", "-o", "out/"))[0]
-    plan = json.loads(ok(3, "knn", "table.npy", "-k", 3, "-o", "out/", "--explain", "--json").stdout)
     needed = int(few.split("(")[1].split(" bytes")[0])
-    assert plan["plan"]["memory_bytes"] == needed
-    ok(3, "knn", "table.npy", "-k", 3, "--memory-limit", needed, "-o", "out/")
+    limited = ["knn", "table.npy", "-k", 3, "--memory-limit", needed, "-o", "out/"]
+    plan = json.loads(ok(3, *limited, "--explain", "--json").stdout)["plan"]
+    assert plan["memory_bytes"] <= needed, plan
+    ok(3, *limited)
 
 
 def test_a_part_that_cannot_be_written_leaves_all_as_it_was(run, ok, tmp_path, tables):
