@@ -798,6 +798,28 @@ TEST_F(NearestOfThreeRanks, SayWhichMethodRan) {
                   "method");
 }
 
+// The shards of others are counted, whether they come together or one at a time.
+TEST_F(NearestOfThreeRanks, PlansCountTheShardsOfOthers) {
+  constexpr std::int64_t n = 600;
+  constexpr std::int64_t cols = 40;
+  const std::vector<double> rows(n * cols, 1);
+  for (const bool one_at_a_time : {false, true}) {
+    const OneShardAtATime environment(one_at_a_time);
+    expect_no_error(run_ranks(3,
+                              [&](Communicator& own) {
+                                const Context ctx = Context::cpu({.threads = 1});
+                                const std::int64_t first = 200 * own.rank();
+                                const TableView shard(rows.data() + first * cols, 200, cols);
+                                const TableView searched(rows.data(), one_at_a_time ? 200 : n, cols);
+                                const KnnOptions options{.k = 1};
+                                const std::uint64_t search = plan_knn_part(ctx, searched, shard, options, {}).memory;
+                                const std::uint64_t shards = (one_at_a_time ? 2 * 200 : n) * cols * 8;
+                                EXPECT_GE(plan_knn(ctx, own, shard, first, nullptr, options).memory, search + shards);
+                              }),
+                    "plan");
+  }
+}
+
 // What a plan says is enough, and a byte less is refused on all ranks.
 TEST_F(NearestOfThreeRanks, TakeTheMemoryThatIsPlanned) {
   for (const auto& [self, one_at_a_time] : {std::pair(true, false), std::pair(true, true), std::pair(false, false)}) {
