@@ -58,16 +58,20 @@ void make_folder(const std::string& folder) {
 /// One rank's part of the command.
 class RankOfSearch {
  public:
-  RankOfSearch(const NeighborsCommand& command, KnnOptions options, const RankRuntime& own)
-      : command_(command), options_(options), own_(own), inputs_(own.runtime, own.common) {}
+  RankOfSearch(const NeighborsCommand& command, const SearchOfRanks& search, const RankRuntime& own)
+      : command_(command), search_(search), own_(own), inputs_(own.runtime, own.common) {}
 
   void run(std::chrono::steady_clock::time_point start);
 
  private:
   void read();
   void agree();
+  [[nodiscard]] Plan plan();
+  [[nodiscard]] NeighborPart find();
   void write(const NeighborPart& part);
-  void tell(const NeighborPart& part, std::chrono::steady_clock::time_point start) const;
+  void tell(const NeighborPart& part, std::int64_t neighbors, std::chrono::steady_clock::time_point start) const;
+  [[nodiscard]] bool is_within() const { return command_.queries.empty(); }
+  [[nodiscard]] const char* name() const { return search_.kind == PartKind::knn ? "knn" : "radius"; }
   template <class Phase>
   void together(const Phase& phase) {
     ops::together(own_.ranks, phase);
@@ -75,7 +79,7 @@ class RankOfSearch {
   [[nodiscard]] Share share(std::int64_t count) const { return share_of(count, own_.ranks.rank(), own_.ranks.size()); }
 
   const NeighborsCommand& command_;
-  KnnOptions options_;
+  SearchOfRanks search_;
   const RankRuntime& own_;
   PlannedInputs inputs_;
   std::optional<Context> ctx_;  // what the inputs leave
@@ -91,7 +95,7 @@ void RankOfSearch::read() {
   if (!command_.row_range.empty()) {
     throw Error(ErrorCode::invalid_argument, "--rows: needs a file for the part, -o FILE.part");
   }
-  if (options_.max_radius < std::numeric_limits<double>::infinity()) {
+  if (search_.nearest.max_radius < std::numeric_limits<double>::infinity()) {
     throw Error(ErrorCode::invalid_argument, "--max-radius: parts have lists of k; leave it out with -o DIR/");
   }
   command_.resume.check();
@@ -103,7 +107,7 @@ void RankOfSearch::read() {
   const TableView shape_asked =
       command_.queries.empty() ? TableView{} : inputs_.add_table(command_.queries, reading, ranks);
   inputs_.add(command_.missing.fill_bytes(ctx, shape, shape_asked));
-  ctx_ = inputs_.fit("knn", [](const Context&) { return 0; });  // the search makes a plan with all ranks
+  ctx_ = inputs_.fit(name(), [](const Context&) { return 0; });  // the search makes a plan with all ranks
   tables_ = command_.read(own_.runtime);
   const TableView& rows = tables_.rows.view;
   if (rows.rows() < own_.ranks.size()) {
@@ -115,7 +119,7 @@ void RankOfSearch::read() {
   first_row_ = mine.begin;
   shard_ = rows.slice(mine.begin, mine.end);
   filter_ = filter_of_rows(read_filter(ctx, command_.search.filter, rows.rows()), mine.begin, mine.end);
-  options_.filter = filter_;
+  search_.nearest.filter = search_.within.filter = filter_;
   if (command_.queries.empty()) return;
   const Share queries = share(tables_.asked.view.rows());
   asked_ = tables_.asked.view.slice(queries.begin, queries.end);
@@ -176,7 +180,7 @@ void RankOfSearch::write(const NeighborPart& part) {
     });
     together([&] { parts.commit(); });
   }
-  Manifest manifest("knn", command_.table, command_.queries, part.info);
+  Manifest manifest(name(), command_.table, command_.queries, part.info);
   for (int rank = 0; rank < own_.ranks.size(); ++rank) {
     const Share theirs = share_of(part.info.place.total_queries, rank, own_.ranks.size());
     if (theirs.begin == theirs.end) continue;
@@ -197,17 +201,17 @@ void RankOfSearch::write(const NeighborPart& part) {
   });
 }
 
-void RankOfSearch::tell(const NeighborPart& part, std::chrono::steady_clock::time_point start) const {
+void RankOfSearch::tell(const NeighborPart& part, std::int64_t neighbors,
+                        std::chrono::steady_clock::time_point start) const {
   if (own_.ranks.rank() > 0) return;
   own_.runtime.progress->clear();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::int64_t queries = part.info.place.total_queries;
-  const std::int64_t neighbors = queries * part.info.k;
   if (own_.common.json) {
     Json search = part_json(part.info);
     search["first_query"] = 0;
     search["queries"] = queries;
-    return print_result({{"command", "knn"},
+    return print_result({{"command", name()},
                          {"ranks", own_.ranks.size()},
                          {"search", search},
                          {"neighbors", neighbors},
@@ -224,11 +228,32 @@ void RankOfSearch::tell(const NeighborPart& part, std::chrono::steady_clock::tim
                   own_.ranks.size() == 1 ? "rank" : "ranks", format_duration(seconds), ran_as(part.plan)));
 }
 
+Plan RankOfSearch::plan() {
+  const TableView* const asked = is_within() ? nullptr : &asked_;
+  const RadiusOptions& within = search_.within;
+  if (search_.kind == PartKind::radius) return plan_radius(*ctx_, own_.ranks, shard_, first_row_, asked, within);
+  if (search_.kind == PartKind::count) return plan_count(*ctx_, own_.ranks, shard_, first_row_, asked, within);
+  return plan_knn(*ctx_, own_.ranks, shard_, first_row_, asked, search_.nearest);
+}
+
+NeighborPart RankOfSearch::find() {
+  // Calls search(context, communicator, shard, first row, [queries,] options).
+  const auto found = [&](const auto& search, const auto& options) {
+    return is_within() ? search(*ctx_, own_.ranks, shard_, first_row_, options)
+                       : search(*ctx_, own_.ranks, shard_, first_row_, asked_, options);
+  };
+  const auto lists = [](const auto& ctx, auto& ranks, const auto&... more) { return radius_part(ctx, ranks, more...); };
+  const auto counts = [](const auto& ctx, auto& ranks, const auto&... more) { return count_part(ctx, ranks, more...); };
+  const auto nearest = [](const auto& ctx, auto& ranks, const auto&... more) { return knn_part(ctx, ranks, more...); };
+  if (search_.kind == PartKind::radius) return found(lists, search_.within);
+  if (search_.kind == PartKind::count) return found(counts, search_.within);
+  return found(nearest, search_.nearest);
+}
+
 void RankOfSearch::run(std::chrono::steady_clock::time_point start) {
   together([&] { read(); });
   agree();
-  const bool self = command_.queries.empty();
-  Plan plan = plan_knn(*ctx_, own_.ranks, shard_, first_row_, self ? nullptr : &asked_, options_);
+  Plan plan = this->plan();
   std::array<std::int64_t, 1> most = {static_cast<std::int64_t>(plan.memory)};  // that some rank needs
   own_.ranks.all_reduce_max(most);
   plan.memory = static_cast<std::uint64_t>(most[0]);
@@ -238,20 +263,22 @@ void RankOfSearch::run(std::chrono::steady_clock::time_point start) {
     return;
   }
   together([&] {
-    inputs_.require("knn", plan.memory);
+    inputs_.require(name(), plan.memory);
     make_folder(command_.output);
   });
-  const NeighborPart part = self ? knn_part(*ctx_, own_.ranks, shard_, first_row_, options_)
-                                 : knn_part(*ctx_, own_.ranks, shard_, first_row_, asked_, options_);
+  const NeighborPart part = find();
   write(part);
-  tell(part, start);
+  std::array<std::int64_t, 1> neighbors = {std::ssize(part.ids)};
+  for (const std::int64_t count : part.counts) neighbors[0] += count;
+  own_.ranks.all_reduce_sum(neighbors);
+  tell(part, neighbors[0], start);
 }
 
 }  // namespace
 
-void write_parts_of_ranks(const NeighborsCommand& command, const KnnOptions& options,
+void write_parts_of_ranks(const NeighborsCommand& command, const SearchOfRanks& search,
                           std::chrono::steady_clock::time_point start) {
-  run_on_ranks(command.common, [&](const RankRuntime& own) { RankOfSearch(command, options, own).run(start); });
+  run_on_ranks(command.common, [&](const RankRuntime& own) { RankOfSearch(command, search, own).run(start); });
 }
 
 }  // namespace vicinal::cli

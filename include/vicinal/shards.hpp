@@ -71,12 +71,25 @@ VICINAL_API NeighborCounts count(const Context& ctx, Communicator& communicator,
 VICINAL_API NeighborCounts count(const Context& ctx, Communicator& communicator, const TableView& shard,
                                  std::int64_t first_row, const TableView& queries, const RadiusOptions& options);
 
+/// The same as parts, which `merge` and `merge_counts` read; as `knn_part` of ranks. `merge` refuses parts of ranks whose
+/// `radius` differs. Memory of radius_part: where shards are searched one at a time, twice that of the lists.
+VICINAL_API NeighborPart radius_part(const Context& ctx, Communicator& communicator, const TableView& shard,
+                                     std::int64_t first_row, const RadiusOptions& options);
+VICINAL_API NeighborPart radius_part(const Context& ctx, Communicator& communicator, const TableView& shard,
+                                     std::int64_t first_row, const TableView& queries, const RadiusOptions& options);
+VICINAL_API NeighborPart count_part(const Context& ctx, Communicator& communicator, const TableView& shard,
+                                    std::int64_t first_row, const RadiusOptions& options);
+VICINAL_API NeighborPart count_part(const Context& ctx, Communicator& communicator, const TableView& shard,
+                                    std::int64_t first_row, const TableView& queries, const RadiusOptions& options);
+
 /// The plans of these searches: the method of a rank's searches, its memory, what travels and why. All ranks call them.
 /// `queries` null: the rows of the table. Throw as the searches do before they begin, except `over_memory`.
 VICINAL_API Plan plan_knn(const Context& ctx, Communicator& communicator, const TableView& shard,
                           std::int64_t first_row, const TableView* queries, const KnnOptions& options);
 VICINAL_API Plan plan_radius(const Context& ctx, Communicator& communicator, const TableView& shard,
                              std::int64_t first_row, const TableView* queries, const RadiusOptions& options);
+VICINAL_API Plan plan_count(const Context& ctx, Communicator& communicator, const TableView& shard,
+                            std::int64_t first_row, const TableView* queries, const RadiusOptions& options);
 
 /// `kmeans` of the whole table. `shard` [rows, d] has the rows from `first_row` on, after those of the lower ranks.
 /// Labels [rows] are those of the shard; centers, sizes, inertia, history and iterations are those of the whole table

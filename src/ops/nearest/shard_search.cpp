@@ -487,6 +487,17 @@ void ShardSearch::require_long_lists() {
   });
 }
 
+/// The lists within a radius, of all shards. Gives up the parts.
+NeighborGraph ShardSearch::merged(bool keep_keys) {
+  std::uint64_t entries = 0;
+  for (const NeighborPart& part : parts_) entries += part.ids.size();
+  const auto m = static_cast<std::uint64_t>(queries_.rows());
+  core::require_memory(ctx_, beside_ + part_bytes_ + (2 * entries + m + 1) * kWordBytes, kListsFound);
+  NeighborGraph graph = merge_parts(core::beside(ctx_, beside_ + part_bytes_), parts_, keep_keys);
+  parts_.clear();
+  return graph;
+}
+
 NeighborGraph ShardSearch::find() {
   run();
   const std::int64_t m = queries_.rows();
@@ -494,14 +505,7 @@ NeighborGraph ShardSearch::find() {
   NeighborGraph graph;
   require_long_lists();
   together(ranks_, [&] {
-    if (call_.kind == PartKind::radius && m > 0) {
-      std::uint64_t entries = 0;
-      for (const NeighborPart& part : parts_) entries += part.ids.size();
-      core::require_memory(ctx_, beside_ + part_bytes_ + (2 * entries + static_cast<std::uint64_t>(m) + 1) * kWordBytes,
-                           kListsFound);
-      graph = merge(core::beside(ctx_, beside_ + part_bytes_), parts_);
-      parts_.clear();
-    }
+    if (call_.kind == PartKind::radius && m > 0) graph = merged(false);
     graph.rows = m;
     graph.table_rows = n;
     graph.metric = call_.metric();
@@ -523,6 +527,7 @@ NeighborPart ShardSearch::part() {
   run();
   require_long_lists();
   NeighborPart part;
+  part.info.kind = call_.kind;
   part.info.place = place_of(rank_);
   part.info.place.first_id = 0;
   part.info.place.total_queries = known_.query_begins.back();
@@ -531,8 +536,27 @@ NeighborPart ShardSearch::part() {
   part.info.cols = shard_.cols();
   part.info.metric = call_.metric();
   part.info.p = call_.p();
-  part.info.k = call_.nearest.k;
-  if (lists_) lists_->give(part.ids, part.keys);
+  if (call_.kind == PartKind::knn) {
+    part.info.k = call_.nearest.k;
+    if (lists_) lists_->give(part.ids, part.keys);
+  } else {
+    part.info.has_radii = !call_.within.radii.empty();
+    part.radii.assign(call_.within.radii.begin(), call_.within.radii.end());
+    if (!part.info.has_radii) part.info.radius = call_.within.radius;
+  }
+  if (call_.kind == PartKind::count) part.counts = std::move(counts_);
+  if (call_.kind == PartKind::radius) {
+    part.info.order = call_.within.order;
+    part.offsets = {0};
+    together(ranks_, [&] {
+      if (queries_.rows() == 0) return;
+      const bool is_whole = parts_.size() == 1;
+      NeighborGraph graph = is_whole ? NeighborGraph() : merged(true);
+      part.ids = std::move(is_whole ? parts_[0].ids : graph.ids);
+      part.keys = std::move(is_whole ? parts_[0].keys : graph.distances);
+      part.offsets = std::move(is_whole ? parts_[0].offsets : graph.offsets);
+    });
+  }
   part.plan = plan_;
   part.stats = stats_;
   return part;

@@ -53,7 +53,7 @@ class ShardSearch {
   [[nodiscard]] const Plan& plan() const { return plan_; }
   NeighborGraph find();    ///< of knn and radius
   NeighborCounts count();  ///< of count
-  NeighborPart part();     ///< of knn: in a shard that is the whole table
+  NeighborPart part();     ///< in a shard that is the whole table
 
  private:
   /// What ranks know about each other's queries and rows.
@@ -102,6 +102,7 @@ class ShardSearch {
 
   void run();
   void require_long_lists();
+  [[nodiscard]] NeighborGraph merged(bool keep_keys);
   void run_whole();
   void run_ring();
   void run_queries();

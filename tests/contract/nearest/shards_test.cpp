@@ -10,6 +10,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -316,6 +317,62 @@ TEST(NearestShards, PartsMergeToTheWhole) {
                                 (void)knn_part(ctx, own, shard, 45 * own.rank(), {.k = 3, .max_radius = 1});
                               }),
                     ErrorCode::invalid_argument, "rank 0: max_radius: leaves lists shorter than k, which only knn");
+}
+
+TEST(NearestShards, PartsWithinARadiusMergeToTheWhole) {
+  constexpr std::int64_t n = 90;
+  constexpr std::int64_t m = 13;
+  const Rows rows = make_rows(Family::integer_ties, {n, 3, m}, 5);
+  const Context ctx = Context::cpu({.threads = 1});
+  const TableView table(rows.table.data(), n, 3);
+  const TableView queries(rows.queries.data(), m, 3);
+  const std::vector<std::int64_t> cuts = {0, 3, 50, n};
+  const std::vector<std::int64_t> query_cuts = {0, 6, 6, m};
+  std::vector<double> radii;
+  for (std::int64_t i = 0; i < n; ++i) radii.push_back(static_cast<double>(1 + i % 3));
+  for (int turn = 0; turn < 16; ++turn) {
+    const bool self = turn % 2 == 0;
+    const OneShardAtATime environment(turn / 2 % 2 == 0);
+    RadiusOptions options{.radius = 2, .order = turn / 4 % 2 == 0 ? RadiusOrder::key : RadiusOrder::id};
+    const std::vector<std::int64_t>& of = self ? cuts : query_cuts;
+    const std::span<const double> all = turn / 8 == 0 ? std::span<const double>() : std::span(radii);
+    std::vector<NeighborPart> lists(3);
+    std::vector<NeighborPart> counts(3);
+    const std::string what = "turn " + std::to_string(turn);
+    expect_no_error(
+        run_ranks(3,
+                  [&](Communicator& own) {
+                    const auto rank = static_cast<std::size_t>(own.rank());
+                    const Context mine = Context::cpu({.threads = 1});
+                    const TableView shard = table.slice(cuts[rank], cuts[rank + 1]);
+                    const TableView asked = queries.slice(query_cuts[rank], query_cuts[rank + 1]);
+                    RadiusOptions within = options;
+                    if (!all.empty()) {
+                      within.radii = all.subspan(static_cast<std::size_t>(of[rank]),
+                                                 static_cast<std::size_t>(of[rank + 1] - of[rank]));
+                    }
+                    lists[2 - rank] = self ? radius_part(mine, own, shard, cuts[rank], within)
+                                           : radius_part(mine, own, shard, cuts[rank], asked, within);
+                    counts[2 - rank] = self ? count_part(mine, own, shard, cuts[rank], within)
+                                            : count_part(mine, own, shard, cuts[rank], asked, within);
+                    const Plan plan = plan_count(mine, own, shard, cuts[rank], self ? nullptr : &asked, within);
+                    EXPECT_EQ(plan.reason.find("all queries are sent") == std::string::npos, self) << plan.reason;
+                  }),
+        what);
+    if (!self) {
+      EXPECT_EQ(lists[1].offsets, std::vector<std::int64_t>{0}) << what;
+      lists.erase(lists.begin() + 1);
+      counts.erase(counts.begin() + 1);
+    }
+    options.radii = all.subspan(0, all.empty() ? 0 : static_cast<std::size_t>(self ? n : m));
+    const NeighborGraph whole = self ? radius(ctx, table, options) : radius(ctx, table, queries, options);
+    expect_same(merge(ctx, lists), whole, what);
+    const std::vector<std::int64_t> counted = merge_counts(ctx, counts).counts;
+    ASSERT_EQ(std::ssize(counted), whole.rows) << what;
+    for (std::int64_t i = 0; i < whole.rows; ++i) {
+      EXPECT_EQ(counted[static_cast<std::size_t>(i)], std::ssize(whole.ids_of(i))) << what;
+    }
+  }
 }
 
 // The lists of the ranks serve votes and means as they are.
