@@ -1,5 +1,5 @@
-// -o DIR/ of `knn` and `radius`: each rank that mpirun starts searches for its own queries, with its own rows of TABLE, and writes a
-// part into the folder; the manifest comes last (docs/ranks.md). Without mpirun there is one rank.
+// -o DIR/ of `knn` and `radius`: each rank that mpirun starts searches for its own queries, with its own rows of TABLE,
+// and writes a part into the folder; the manifest comes last (docs/ranks.md). Without mpirun there is one rank.
 #pragma once
 
 #include <chrono>

@@ -136,7 +136,6 @@ def test_all_ranks_end_with_one_sentence(run, ok, tmp_path, tables):
         ("table.npy -k 3 -o no/out/", 3, "rank 0: -o: the folder 'no/out/' cannot be made"),
         ("table.npy -k 3 --rows :9 -o out/", 2, "rank 0: --rows: needs a file for the part, -o FILE.part"),
         ("table.npy -k 3 --max-radius 1 -o out/", 2, "rank 0: --max-radius: parts have lists of k"),
-        ("table.npy -k 3 --resume kept -o out/", 2, "rank 0: -o DIR/: --resume keeps blocks of the whole search"),
         ("table.npy -k 3 --id x0 -o out/", 2, "rank 0: -o DIR/: a part has row numbers, so --id cannot be combined"),
         ("table.npy -k 3 --memory-limit 10k -o out/", 4, "rank 0: knn needs"),
     ]:
