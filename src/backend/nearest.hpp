@@ -159,11 +159,12 @@ struct NearestTask {
   /// [m] The same of each query, where more is known; empty: `max_key` for all. Those at most as far away are found,
   /// equal keys included. Backends of devices take no notice.
   std::span<const double> max_keys;
-  double radius = 0;              ///< of radius and count: the largest one of all queries
-  std::span<const double> radii;  ///< [m] of each query; empty: `radius` for all
-  bool by_id = false;             ///< of radius: lists by ascending id
-  bool in_batches = false;        ///< of radius: with a Handover
-  bool lists_stay = false;        ///< of k_list: where they are found, for what is made of them there
+  double radius = 0;               ///< of radius and count: the largest one of all queries
+  std::span<const double> radii;   ///< [m] of each query; empty: `radius` for all
+  bool by_id = false;              ///< of radius: lists by ascending id
+  bool in_batches = false;         ///< of radius: with a Handover
+  std::uint64_t bytes_beside = 0;  ///< of radius, without: that the caller holds, counted with the lists
+  bool lists_stay = false;         ///< of k_list: where they are found, for what is made of them there
   Bitmap filter;
   std::span<const std::int64_t> exclude;
 

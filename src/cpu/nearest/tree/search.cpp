@@ -131,7 +131,7 @@ class TreeSearch {
         grouped_(task.index->grouped()),
         shares_answers_(grouped_ && task.collect == kernels::Collect::k_list && !task.has_own_rows() &&
                         task.exclude.empty()),
-        bytes_(result.handover != nullptr ? 0 : nearest_in_tree_scratch(ctx, task)) {
+        bytes_(result.handover != nullptr ? 0 : task.bytes_beside + nearest_in_tree_scratch(ctx, task)) {
     if (task.collect != kernels::Collect::k_list) collector_ = make_collector(ctx, task, candidates_, result, bytes_);
   }
 
