@@ -74,6 +74,11 @@ std::string body_of(const Json& record) {
 
 }  // namespace
 
+void refuse_kept_file(const fs::path& path, const std::string& remedy) {
+  refuse(ErrorCode::bad_data,
+         fmt::format("'{}' is damaged, or not the file that this job wrote; {}", path.string(), remedy));
+}
+
 JobFact values_of(std::string key, Json digest, const std::string& file) {
   return {std::move(key), std::move(digest), file, "with other values in " + file};
 }
@@ -293,8 +298,7 @@ void ResumeFolder::save(Json state) {
 }
 
 void ResumeFolder::refuse_file(const std::string& name, const std::string& remedy) const {
-  refuse(ErrorCode::bad_data,
-         fmt::format("'{}' is damaged, or not the file that this job wrote; {}", file(name).string(), remedy));
+  refuse_kept_file(file(name), remedy);
 }
 
 void ResumeFolder::refuse_record() const {

@@ -42,6 +42,9 @@ struct JobFact {
 /// The digest of a file's values. `file` is quoted.
 JobFact values_of(std::string key, Json digest, const std::string& file);
 
+/// Throws `bad_data` saying that a file in such a folder is not the one that the record tells of.
+[[noreturn]] void refuse_kept_file(const std::filesystem::path& path, const std::string& remedy);
+
 class ResumeFolder {
  public:
   /// Opens the folder, which is made where there is none, and locks it until this object or the process ends. Files
@@ -65,7 +68,6 @@ class ResumeFolder {
   [[nodiscard]] std::filesystem::path file(const std::string& name) const { return path_ / name; }
   /// Throws `invalid_argument` for a file with the suffix that is none of these.
   void require_only(const std::vector<std::string>& files) const;
-  /// Throws `bad_data` saying that the file is not the one that the record tells of.
   [[noreturn]] void refuse_file(const std::string& name, const std::string& remedy) const;
   [[noreturn]] void refuse_record() const;
   /// The job is done, and its result is told: removes these files, which it kept, then the record and the lock, and the

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include "base/digest.hpp"
 #include "base/output.hpp"
 #include "io/atomic_file.hpp"
+#include "ops/common/together.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -41,15 +43,20 @@ void add_stats(SearchStats& sum, const SearchStats& more) {
 }  // namespace
 
 SearchBlocks::SearchBlocks(const Runtime& runtime, const NeighborsCommand& command, const NeighborTables& tables,
-                           const WholeSearch& whole)
+                           const WholeSearch& whole, Communicator* ranks)
     : runtime_(runtime),
       command_(command),
       tables_(tables),
       whole_(whole),
       asked_(command.queries.empty() ? tables.rows.view : tables.asked.view),
-      folder_(runtime.ctx, command.resume.folder, facts(), ".part") {
-  read_blocks();
-  if (done_ == 0) return;
+      ranks_(ranks != nullptr ? *ranks : alone_) {
+  ops::together(ranks_, [&] {
+    if (ranks_.rank() > 0) return;
+    folder_.emplace(runtime.ctx, command.resume.folder, facts(), ".part");
+    read_blocks();
+  });
+  share_blocks();
+  if (done_ == 0 || ranks_.rank() > 0) return;
   tell(runtime_, command_.common,
        fmt::format("resumed from '{}': {} of {} rows were searched before", command_.resume.folder, format_count(done_),
                    format_count(rows())));
@@ -86,6 +93,10 @@ std::vector<JobFact> SearchBlocks::facts() const {
   return facts;
 }
 
+std::filesystem::path SearchBlocks::file(const Block& block) const {
+  return std::filesystem::path(command_.resume.folder) / file_of(block.begin);
+}
+
 double SearchBlocks::share(std::int64_t row) const {
   return static_cast<double>(row) / static_cast<double>(rows());
 }
@@ -94,28 +105,60 @@ double SearchBlocks::share(std::int64_t row) const {
 /// is the one after them, whose file may be there already.
 void SearchBlocks::read_blocks() {
   std::vector<std::string> files;
-  const Json kept_blocks = folder_.state().value("blocks", Json::array());
-  if (!kept_blocks.is_array()) folder_.refuse_record();
+  const Json kept_blocks = folder_->state().value("blocks", Json::array());
+  if (!kept_blocks.is_array()) folder_->refuse_record();
   for (const Json& kept : kept_blocks) {
     const bool is_block =
         kept.is_object() && kept.value("end", Json()).is_number_integer() && kept.value("digest", Json()).is_string();
-    if (!is_block) folder_.refuse_record();
+    if (!is_block) folder_->refuse_record();
     Block block{blocks_.empty() ? 0 : blocks_.back().end, kept.value("end", std::int64_t{0}),
                 kept.value("digest", std::string())};
-    if (block.end <= block.begin || block.end > rows()) folder_.refuse_record();
+    if (block.end <= block.begin || block.end > rows()) folder_->refuse_record();
     const std::string name = file_of(block.begin);
     std::error_code error;
-    block.is_there = !block.digest.empty() && std::filesystem::exists(folder_.file(name), error);
+    block.is_there = !block.digest.empty() && std::filesystem::exists(folder_->file(name), error);
     runtime_.ctx.report("compare", share(block.begin));
-    if (block.is_there && digest_of_file(runtime_.ctx, folder_.file(name)) != block.digest) {
-      folder_.refuse_file(name, "remove it, and its rows are searched again");
+    if (block.is_there && digest_of_file(runtime_.ctx, folder_->file(name)) != block.digest) {
+      folder_->refuse_file(name, "remove it, and its rows are searched again");
     }
     if (block.is_there) done_ += block.end - block.begin;
     blocks_.push_back(std::move(block));
     files.push_back(name);
   }
   files.push_back(file_of(blocks_.empty() ? 0 : blocks_.back().end));
-  folder_.require_only(files);
+  folder_->require_only(files);
+}
+
+/// Tells the other ranks what rank 0 has read.
+void SearchBlocks::share_blocks() {
+  if (ranks_.size() == 1) return;
+  Json told = Json::array();
+  for (const Block& block : blocks_) told.push_back({block.end, block.digest, block.is_there});
+  std::string text = told.dump();
+  std::array<std::int64_t, 1> size = {std::ssize(text)};
+  ranks_.broadcast(std::as_writable_bytes(std::span(size)), 0);
+  text.resize(static_cast<std::size_t>(size[0]));
+  ranks_.broadcast(std::as_writable_bytes(std::span(text)), 0);
+  if (ranks_.rank() == 0) return;
+  for (const Json& block : Json::parse(text)) {
+    blocks_.push_back({blocks_.empty() ? 0 : blocks_.back().end, block[0], block[1], block[2]});
+    if (blocks_.back().is_there) done_ += blocks_.back().end - blocks_.back().begin;
+  }
+}
+
+/// Of blocks that the ranks have searched, one each.
+void SearchBlocks::share_digests(const std::vector<std::size_t>& numbers) {
+  constexpr std::size_t kRoom = 64;  // a digest has fewer characters
+  const auto rank = static_cast<std::size_t>(ranks_.rank());
+  std::string own = rank < numbers.size() ? blocks_[numbers[rank]].digest : "";
+  own.resize(kRoom, ' ');
+  std::string all(kRoom * static_cast<std::size_t>(ranks_.size()), ' ');
+  const std::vector<std::int64_t> sizes(static_cast<std::size_t>(ranks_.size()), kRoom);
+  ranks_.all_gather(std::as_bytes(std::span(own)), sizes, std::as_writable_bytes(std::span(all)));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::string digest = all.substr(i * kRoom, kRoom);
+    blocks_[numbers[i]].digest = digest.substr(0, digest.find(' '));
+  }
 }
 
 std::int64_t SearchBlocks::first_size() const {
@@ -128,63 +171,87 @@ std::int64_t SearchBlocks::first_size() const {
 }
 
 void SearchBlocks::save() {
-  Json kept = Json::array();
-  for (const Block& block : blocks_) kept.push_back({{"end", block.end}, {"digest", block.digest}});
-  folder_.save({{"blocks", std::move(kept)}});
+  ops::together(ranks_, [&] {
+    if (!folder_) return;
+    Json kept = Json::array();
+    for (const Block& block : blocks_) kept.push_back({{"end", block.end}, {"digest", block.digest}});
+    folder_->save({{"blocks", std::move(kept)}});
+  });
 }
 
-/// The file appears while the folder is this process's.
-void SearchBlocks::search(Block& block) {
-  const std::int64_t size = block.end - block.begin;
+/// Each rank searches for the rows of one block; the last ranks may have none. The files appear when all are written,
+/// while the folder is this job's.
+void SearchBlocks::search(const std::vector<std::size_t>& numbers) {
+  std::int64_t size = 0;
+  for (const std::size_t number : numbers) size += blocks_[number].end - blocks_[number].begin;
   runtime_.progress->set_range("search", share(done_), share(done_ + size));
-  const std::filesystem::path path = folder_.file(file_of(block.begin));
-  const PartOptions place{0, block.begin, command_.queries.empty(), tables_.rows.view.rows(), 0};
-  io::OutputGroup file(runtime_.ctx.cancel_token());
-  whole_.search(asked_.slice(block.begin, block.end), place, path);
-  folder_.require_lock();
-  file.commit();
-  block.digest = digest_of_file(runtime_.ctx, path);
-  block.is_there = true;
+  const auto rank = static_cast<std::size_t>(ranks_.rank());
+  Block* const own = rank < numbers.size() ? &blocks_[numbers[rank]] : nullptr;
+  io::OutputGroup files(runtime_.ctx.cancel_token());
+  ops::together(ranks_, [&] {
+    if (own == nullptr) return;
+    const PartOptions place{0, own->begin, command_.queries.empty(), tables_.rows.view.rows(), 0};
+    whole_.search(asked_.slice(own->begin, own->end), place, file(*own));
+  });
+  ops::together(ranks_, [&] {
+    if (folder_) folder_->require_lock();
+  });
+  ops::together(ranks_, [&] {
+    files.commit();
+    if (own != nullptr) own->digest = digest_of_file(runtime_.ctx, file(*own));
+  });
+  share_digests(numbers);
+  for (const std::size_t number : numbers) blocks_[number].is_there = true;
   done_ += size;
 }
 
 void SearchBlocks::run() {
-  for (Block& block : blocks_) {
-    if (block.is_there) continue;
-    if (!block.digest.empty()) {  // of a file that is gone; the new one has other seconds in it
+  const auto ranks = static_cast<std::size_t>(ranks_.size());
+  for (std::size_t next = 0; next < blocks_.size();) {
+    std::vector<std::size_t> missing;
+    bool is_gone = false;
+    for (; next < blocks_.size() && missing.size() < ranks; ++next) {
+      Block& block = blocks_[next];
+      if (block.is_there) continue;
+      missing.push_back(next);
+      is_gone = is_gone || !block.digest.empty();
       block.digest.clear();
-      save();
     }
-    search(block);
+    if (is_gone) save();  // new files have other seconds in them
+    if (missing.empty()) break;
+    search(missing);
     save();
   }
-  std::int64_t size = first_size();
+  std::array<std::int64_t, 1> size = {first_size()};  // of a rank's block
   for (std::int64_t begin = blocks_.empty() ? 0 : blocks_.back().end; begin < rows();) {
+    ranks_.broadcast(std::as_writable_bytes(std::span(size)), 0);
     const auto start = std::chrono::steady_clock::now();
-    Block block{begin, std::min(rows(), begin + size), {}};
-    search(block);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    const auto searched = static_cast<double>(block.end - block.begin);
-    begin = block.end;
-    blocks_.push_back(std::move(block));
+    const std::int64_t each = std::min(size[0], (rows() - begin + ranks_.size() - 1) / ranks_.size());
+    std::vector<std::size_t> numbers;
+    for (; begin < rows() && numbers.size() < ranks; begin = blocks_.back().end) {
+      numbers.push_back(blocks_.size());
+      blocks_.push_back({begin, std::min(rows(), begin + each), {}});
+    }
+    search(numbers);
     save();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const auto searched = static_cast<double>(each);
     const double fitting = searched * (command_.resume.seconds / std::max(seconds.count(), 1e-6));
     const double next = std::clamp(fitting, searched / kMaxGrowth, searched * kMaxGrowth);
-    size =
+    size[0] =
         std::clamp(static_cast<std::int64_t>(std::min(next, 0x1p62)), kFewestQueries, std::max(rows(), kFewestQueries));
   }
   runtime_.progress->set_range({}, 0, 1);
 }
 
 PartSource SearchBlocks::open(const Context& ctx, const Block& block) const {
-  const std::string name = file_of(block.begin);
-  const char* const remedy = "remove it, and its rows are searched again";
-  if (digest_of_file(ctx, folder_.file(name)) != block.digest) folder_.refuse_file(name, remedy);
-  PartSource source = open_part(ctx, folder_.file(name));
+  const auto refuse = [&] { refuse_kept_file(file(block), "remove it, and its rows are searched again"); };
+  if (digest_of_file(ctx, file(block)) != block.digest) refuse();
+  PartSource source = open_part(ctx, file(block));
   const PartInfo& info = source.info;
   const bool fits = info.kind == whole_.kind && info.place.first_query == block.begin &&
                     info.queries == block.end - block.begin && info.rows == tables_.rows.view.rows();
-  if (!fits) folder_.refuse_file(name, remedy);
+  if (!fits) refuse();
   return source;
 }
 
@@ -194,9 +261,10 @@ void SearchBlocks::show_reading(const Block& block) const {
 }
 
 void SearchBlocks::finish() {
+  if (!folder_) return;
   std::vector<std::string> files;
   for (const Block& block : blocks_) files.push_back(file_of(block.begin));
-  folder_.finish(files);
+  folder_->finish(files);
 }
 
 RadiusSummary SearchBlocks::lists(const Context& ctx, const TakeLists& take) const {
@@ -212,6 +280,42 @@ RadiusSummary SearchBlocks::lists(const Context& ctx, const TakeLists& take) con
   }
   runtime_.progress->set_range({}, 0, 1);
   return sum;
+}
+
+NeighborPart SearchBlocks::part(const Context& ctx, std::int64_t begin, std::int64_t end) const {
+  NeighborPart all;
+  all.plan = whole_.plan;
+  if (whole_.kind == PartKind::radius) all.offsets.push_back(0);
+  for (const Block& block : blocks_) {
+    const std::int64_t first = std::max(begin, block.begin) - block.begin;
+    const std::int64_t last = std::min(end, block.end) - block.begin;
+    if (block.begin > 0 && first >= last) continue;
+    ctx.check_cancelled();
+    const PartSource source = open(ctx, block);
+    if (block.begin == 0) all.info = source.info;
+    if (first >= last) continue;
+    if (whole_.kind == PartKind::radius) {  // what is held, in a vector that has grown, and what is read
+      const auto held = static_cast<std::uint64_t>(std::ssize(all.ids)) * 3 / 2;
+      const auto more = static_cast<std::uint64_t>(source.neighbors(first, last)) * 2;
+      if ((held + more) * 16 > ctx.memory_limit()) {
+        throw Error(ErrorCode::over_memory,
+                    fmt::format("radius: the neighbors of a rank need {} bytes, more than the memory limit of {}",
+                                (held + more) * 16, ctx.memory_limit()));
+      }
+    }
+    const NeighborPart piece = source.read(first, last);
+    for (std::size_t i = 1; i < piece.offsets.size(); ++i) {
+      all.offsets.push_back(std::ssize(all.ids) + piece.offsets[i]);
+    }
+    all.ids.insert(all.ids.end(), piece.ids.begin(), piece.ids.end());
+    all.keys.insert(all.keys.end(), piece.keys.begin(), piece.keys.end());
+    all.counts.insert(all.counts.end(), piece.counts.begin(), piece.counts.end());
+    add_stats(all.stats, source.stats);
+  }
+  all.info.place.first_query = begin;
+  all.info.place.total_queries = rows();
+  all.info.queries = end - begin;
+  return all;
 }
 
 NeighborCounts SearchBlocks::counts(const Context& ctx) const {

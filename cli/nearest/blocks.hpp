@@ -1,7 +1,9 @@
 // --resume of `knn` and `radius`: the queries are searched in blocks, and the lists of each finished block are a part
 // in a file (vicinal/parts.hpp). At the end the lists of all blocks are read in order. No list depends on the blocks.
+// With several ranks each of them searches a block at a time, in the whole table, and rank 0 keeps the record.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -11,6 +13,7 @@
 
 #include "base/resume_folder.hpp"
 #include "nearest/neighbors_output.hpp"
+#include "vicinal/communicator.hpp"
 #include "vicinal/parts.hpp"
 
 namespace vicinal::cli {
@@ -28,11 +31,15 @@ struct WholeSearch {
 class SearchBlocks {
  public:
   /// Opens the folder of --resume, with what an earlier run of the same search has finished. Throws as ResumeFolder,
-  /// and for files in it that are not of this search.
+  /// and for files in it that are not of this search. `ranks`: all of them make one, and call `run`; null: the process
+  /// is alone.
   SearchBlocks(const Runtime& runtime, const NeighborsCommand& command, const NeighborTables& tables,
-               const WholeSearch& whole);
+               const WholeSearch& whole, Communicator* ranks = nullptr);
   /// Searches for the rows that are left, in blocks that take about --resume-every seconds each.
   void run();
+  /// The lists of rows [begin, end), or their counts, as a part of the search in the whole table. Throws `bad_data` for
+  /// a file that is damaged, `over_memory`.
+  NeighborPart part(const Context& ctx, std::int64_t begin, std::int64_t end) const;
   /// The lists of all rows, or their counts, in the order of the rows. Throws `bad_data` for a file that is damaged.
   RadiusSummary lists(const Context& ctx, const TakeLists& take) const;
   NeighborCounts counts(const Context& ctx) const;
@@ -50,8 +57,11 @@ class SearchBlocks {
   };
 
   [[nodiscard]] std::vector<JobFact> facts() const;
+  [[nodiscard]] std::filesystem::path file(const Block& block) const;
   void read_blocks();
-  void search(Block& block);
+  void share_blocks();
+  void share_digests(const std::vector<std::size_t>& numbers);
+  void search(const std::vector<std::size_t>& numbers);
   void save();
   [[nodiscard]] std::int64_t first_size() const;
   /// Shows the progress of reading a block's lists as that of reading all.
@@ -64,7 +74,9 @@ class SearchBlocks {
   const NeighborTables& tables_;
   const WholeSearch& whole_;
   const TableView& asked_;
-  ResumeFolder folder_;
+  Communicator alone_;
+  Communicator& ranks_;
+  std::optional<ResumeFolder> folder_;  // of rank 0
   std::vector<Block> blocks_;
   std::int64_t done_ = 0;  // rows
 };

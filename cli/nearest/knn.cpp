@@ -87,9 +87,10 @@ void KnnCommand::run_in_blocks(const Runtime& runtime, const Context& ctx, const
 void KnnCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
   if (is_folder_of_parts(output)) {
-    KnnOptions options = knn_options(search, k, {});
-    options.max_radius = max_radius;
-    return write_parts_of_ranks(*this, options, start);
+    SearchOfRanks of_ranks;
+    of_ranks.nearest = knn_options(search, k, {});
+    of_ranks.nearest.max_radius = max_radius;
+    return write_parts_of_ranks(*this, of_ranks, start);
   }
   const Runtime runtime = make_runtime(common);
   resume.check();

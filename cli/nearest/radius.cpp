@@ -19,7 +19,9 @@
 #include "io/graph_writer.hpp"
 #include "nearest/blocks.hpp"
 #include "nearest/changed_lists.hpp"
+#include "nearest/manifest.hpp"
 #include "nearest/neighbors_output.hpp"
+#include "nearest/parts_of_ranks.hpp"
 #include "nearest/shard.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/radius_batches.hpp"
@@ -157,6 +159,12 @@ void RadiusCommand::run_part(const Runtime& runtime, Clock::time_point start) co
 
 void RadiusCommand::run() const {
   const auto start = Clock::now();
+  if (is_folder_of_parts(output)) {
+    SearchOfRanks of_ranks;
+    of_ranks.kind = count_only ? PartKind::count : PartKind::radius;
+    of_ranks.within = radius_options(search, radius, {});
+    return write_parts_of_ranks(*this, of_ranks, start);
+  }
   const Runtime runtime = make_runtime(common);
   resume.check();
   if (!row_range.empty()) return run_part(runtime, start);
@@ -271,7 +279,8 @@ Command add_radius(const Parser& root) {
       .group("Search");
   app.add_flag("--count", command->count_only, "Count the neighbors instead of listing them").group("Search");
   app.add_option("-o,--output", command->output,
-                 "Output file: .npz (ids, distances, offsets) or .csv; with --count .npy or .csv")
+                 "Output file: .npz (ids, distances, offsets) or .csv; with --count .npy or .csv; or DIR/ for parts, "
+                 "which the processes of mpirun find together, and `vicinal merge` reads")
       .type_name("FILE");
   command->add_to(app);
   app.add_examples({"vicinal radius train.npy -r 1.5 -o near.npz", "vicinal radius train.npy test.npy -r 2 --count",

@@ -47,6 +47,10 @@ Shard::Shard(const NeighborsCommand& command) : command_(command) {
   end_ = end_of_range(std::string_view(text).substr(colon + 1), -1, text);
   if (end_ >= 0 && end_ <= begin_) refuse_rows(fmt::format("'{}' has no rows", text));
   if (!command.output.ends_with(".part")) refuse_rows("needs a file for the part, -o FILE.part");
+  if (command.resume.any()) {
+    throw Error(ErrorCode::invalid_argument,
+                "--rows: --resume keeps blocks of the whole search, and cannot be combined with it");
+  }
   refuse_for_parts(command, "--rows");
 }
 
@@ -117,7 +121,6 @@ void refuse_for_parts(const NeighborsCommand& command, const std::string& option
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", option, why));
   };
-  if (command.resume.any()) refuse("--resume keeps blocks of the whole search, and cannot be combined with it");
   const std::string changed = command.graph_output.given();
   if (!changed.empty()) refuse(changed + " changes merged lists only; give it to a command that reads them");
   if (!command.report.empty()) refuse("--report shows merged lists only");

@@ -31,10 +31,12 @@ namespace vicinal {
 /// their order and bits are those of `knn`. `filter` has the rows of the shard, `exclude` [rows] ids of the whole table
 /// for these rows. A shard may have fewer rows than k. Counters of `stats` are those of the rank's searches.
 ///
-/// Each shard travels round the ranks, in its own element type; a rank searches one at a time, and keeps the k nearest
-/// so far. A rank sends every shard once, except that of the next rank: about n d values in all, and n / 8 bytes of a
-/// filter (docs/ranks.md). Memory: the shard, two copies of the largest shard, 16 rows k bytes for the lists, and what
-/// a search in one shard needs. Time as a search of all n rows for the rank's rows; sending does not overlap with it.
+/// Each shard travels round the ranks, in its own element type. A rank sends every shard once, except that of the next
+/// rank: about n d values in all, and n / 8 bytes of a filter (docs/ranks.md). Where all ranks have the memory, each
+/// collects the shards and searches them at once: beside the shard, a copy of the whole table, 16 rows k bytes for the
+/// lists, and what a search in the table needs; time as that of the rank's rows in all n rows. Otherwise a rank searches
+/// one shard at a time and keeps the k nearest so far: two copies of the largest shard, twice the lists, and what a
+/// search in one shard needs; up to some tens of percent more time. Sending does not overlap with searches.
 ///
 /// Throws as `knn`, and `invalid_argument` for options that differ between ranks and a `first_row` that is not the
 /// number of rows before; `device_unavailable` for rows in the memory of a device, `io` as Communicator.
@@ -69,12 +71,25 @@ VICINAL_API NeighborCounts count(const Context& ctx, Communicator& communicator,
 VICINAL_API NeighborCounts count(const Context& ctx, Communicator& communicator, const TableView& shard,
                                  std::int64_t first_row, const TableView& queries, const RadiusOptions& options);
 
+/// The same as parts, which `merge` and `merge_counts` read; as `knn_part` of ranks. `merge` refuses parts of ranks whose
+/// `radius` differs. Memory of radius_part: where shards are searched one at a time, twice that of the lists.
+VICINAL_API NeighborPart radius_part(const Context& ctx, Communicator& communicator, const TableView& shard,
+                                     std::int64_t first_row, const RadiusOptions& options);
+VICINAL_API NeighborPart radius_part(const Context& ctx, Communicator& communicator, const TableView& shard,
+                                     std::int64_t first_row, const TableView& queries, const RadiusOptions& options);
+VICINAL_API NeighborPart count_part(const Context& ctx, Communicator& communicator, const TableView& shard,
+                                    std::int64_t first_row, const RadiusOptions& options);
+VICINAL_API NeighborPart count_part(const Context& ctx, Communicator& communicator, const TableView& shard,
+                                    std::int64_t first_row, const TableView& queries, const RadiusOptions& options);
+
 /// The plans of these searches: the method of a rank's searches, its memory, what travels and why. All ranks call them.
 /// `queries` null: the rows of the table. Throw as the searches do before they begin, except `over_memory`.
 VICINAL_API Plan plan_knn(const Context& ctx, Communicator& communicator, const TableView& shard,
                           std::int64_t first_row, const TableView* queries, const KnnOptions& options);
 VICINAL_API Plan plan_radius(const Context& ctx, Communicator& communicator, const TableView& shard,
                              std::int64_t first_row, const TableView* queries, const RadiusOptions& options);
+VICINAL_API Plan plan_count(const Context& ctx, Communicator& communicator, const TableView& shard,
+                            std::int64_t first_row, const TableView* queries, const RadiusOptions& options);
 
 /// `kmeans` of the whole table. `shard` [rows, d] has the rows from `first_row` on, after those of the lower ranks.
 /// Labels [rows] are those of the shard; centers, sizes, inertia, history and iterations are those of the whole table

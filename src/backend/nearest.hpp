@@ -156,11 +156,15 @@ struct NearestTask {
   /// Of k_list: larger keys are of no use. A list may have them all the same; if it has fewer than k, it ends before
   /// the first id of -1.
   double max_key = kInfinity;
-  double radius = 0;              ///< of radius and count: the largest one of all queries
-  std::span<const double> radii;  ///< [m] of each query; empty: `radius` for all
-  bool by_id = false;             ///< of radius: lists by ascending id
-  bool in_batches = false;        ///< of radius: with a Handover
-  bool lists_stay = false;        ///< of k_list: where they are found, for what is made of them there
+  /// [m] The same of each query, where more is known; empty: `max_key` for all. Those at most as far away are found,
+  /// equal keys included. Backends of devices take no notice.
+  std::span<const double> max_keys;
+  double radius = 0;               ///< of radius and count: the largest one of all queries
+  std::span<const double> radii;   ///< [m] of each query; empty: `radius` for all
+  bool by_id = false;              ///< of radius: lists by ascending id
+  bool in_batches = false;         ///< of radius: with a Handover
+  std::uint64_t bytes_beside = 0;  ///< of radius, without: that the caller holds, counted with the lists
+  bool lists_stay = false;         ///< of k_list: where they are found, for what is made of them there
   Bitmap filter;
   std::span<const std::int64_t> exclude;
 
@@ -175,6 +179,10 @@ struct NearestTask {
     constexpr std::int64_t kNone = -(std::int64_t{1} << 62);  // no query that comes after it is a row
     if (self) return 0;
     return same_rows ? first_query - first_id : kNone;
+  }
+  /// Larger keys are of no use to the list of a query.
+  [[nodiscard]] double max_key_of(std::int64_t query) const noexcept {
+    return max_keys.empty() ? max_key : max_keys[static_cast<std::size_t>(query)];
   }
   /// Whether a query may be a row of the index, which is not its neighbor.
   [[nodiscard]] bool has_own_rows() const noexcept { return self || same_rows; }

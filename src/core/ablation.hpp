@@ -23,10 +23,12 @@ enum class Ablation : std::int32_t {
   kmeans_second_pass,  ///< rows that the screen leaves open meet the keys of all centers
   kmeans_ordering,     ///< changes are added as they come
   kmeans_changes,      ///< the sums are made of all rows each time; every label counts as changed
+  // Of ranks:
+  whole_table,  ///< shards are searched one at a time
 };
 inline constexpr std::array kAblationNames = {
-    "nothing",  "fusion",        "tree-order",         "sample",          "tightening",    "grouping", "balls",
-    "centring", "kmeans-screen", "kmeans-second-pass", "kmeans-ordering", "kmeans-changes"};
+    "nothing",  "fusion",        "tree-order",         "sample",          "tightening",     "grouping",   "balls",
+    "centring", "kmeans-screen", "kmeans-second-pass", "kmeans-ordering", "kmeans-changes", "whole-table"};
 inline constexpr const char* kAblationVariable = "VICINAL_ABLATION";
 
 /// The one that the environment names. Throws `invalid_argument` for a name that is none of these.

@@ -48,6 +48,17 @@ class Watchdog {
   std::thread thread_;
 };
 
+/// While it lives, contexts are made whose ranks search one shard at a time, as they do where memory is short.
+class OneShardAtATime {
+ public:
+  explicit OneShardAtATime(bool is_so) {
+    if (is_so) static_cast<void>(setenv("VICINAL_ABLATION", "whole-table", 1));
+  }
+  OneShardAtATime(const OneShardAtATime&) = delete;
+  OneShardAtATime& operator=(const OneShardAtATime&) = delete;
+  ~OneShardAtATime() { static_cast<void>(unsetenv("VICINAL_ABLATION")); }
+};
+
 /// What a rank threw: its code and sentence; none for one that came to its end.
 struct Thrown {
   bool is_error = false;

@@ -69,18 +69,25 @@ def errors(ran):
     (3, "knn table.npy queries.npy -k 5"),
     (3, "knn table.npy -k 5 --metric minkowski --p 1.5 --filter few.npy"),
     (3, "knn table.npy queries.npy -k 41 --filter few.npy --method kdtree --threads 2"),
+    (1, "radius table.npy -r 0.5"),
+    (3, "radius table.csv -r 0.25 --metric chebyshev"),
+    (3, "radius table.npy queries.npy -r 1 --filter few.npy"),
+    (3, "radius table.npy -r 0 --method kdtree"),
+    (2, "radius table.npy -r 0.5 --count"),
+    (3, "radius table.npy queries.npy -r 0.75 --count --filter few.npy --threads 2"),
 ])
 def test_merged_parts_are_the_file_of_one_process(ok, tmp_path, tables, ranks, search):
-    ok(0, *search.split(), "-o", "whole.npz")
+    whole, merged = ("whole.npy", "merged.npy") if "--count" in search else ("whole.npz", "merged.npz")
+    ok(0, *search.split(), "-o", whole)
     told = ok(ranks, *search.split(), "-o", "out/")
     by = f"found by {ranks} rank" + ("s" if ranks > 1 else "")
     assert told.stdout == "" and told.stderr.count(by) == 1, told
     assert told.stderr.count("written: out/manifest.json") == 1, told
-    ok(0, "merge", "out/", "-o", "merged.npz")
-    assert (tmp_path / "merged.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+    ok(0, "merge", "out/", "-o", merged)
+    assert (tmp_path / merged).read_bytes() == (tmp_path / whole).read_bytes()
     parts = sorted(path.name for path in (tmp_path / "out").glob("*.part"))
-    ok(0, "merge", *(f"out/{name}" for name in parts), "-o", "merged.npz")
-    assert (tmp_path / "merged.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+    ok(0, "merge", *(f"out/{name}" for name in parts), "-o", merged)
+    assert (tmp_path / merged).read_bytes() == (tmp_path / whole).read_bytes()
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert sorted(part["file"] for part in manifest["parts"]) == parts
     assert {path.name for path in (tmp_path / "out").iterdir()} == {*parts, "manifest.json"}
@@ -90,6 +97,11 @@ def test_one_rank_prints_json(ok, tables):
     told = json.loads(ok(3, "knn", "table.npy", "-k", 3, "-o", "out/", "--json").stdout)
     assert told["ranks"] == 3 and told["parts"] == ["0.part", "52.part", "104.part"]
     assert told["search"]["queries"] == 157 and told["neighbors"] == 471 and told["files"] == ["out/manifest.json"]
+    for more in ([], ["--count"]):
+        told = json.loads(ok(3, "radius", "table.npy", "-r", 1, *more, "-o", "out/", "--json").stdout)
+        whole = json.loads(ok(0, "radius", "table.npy", "-r", 1, *more, "--json").stdout)
+        assert told["command"] == "radius" and told["neighbors"] == whole["neighbors"]
+        assert told["search"]["kind"] == ("count" if more else "radius") and told["search"]["radius"] == 1
 
 
 def test_plan_says_what_is_sent(ok, tmp_path, tables):
@@ -124,11 +136,24 @@ def test_all_ranks_end_with_one_sentence(run, ok, tmp_path, tables):
         ("table.npy -k 3 -o no/out/", 3, "rank 0: -o: the folder 'no/out/' cannot be made"),
         ("table.npy -k 3 --rows :9 -o out/", 2, "rank 0: --rows: needs a file for the part, -o FILE.part"),
         ("table.npy -k 3 --max-radius 1 -o out/", 2, "rank 0: --max-radius: parts have lists of k"),
-        ("table.npy -k 3 --resume kept -o out/", 2, "rank 0: -o DIR/: --resume keeps blocks of the whole search"),
         ("table.npy -k 3 --id x0 -o out/", 2, "rank 0: -o DIR/: a part has row numbers, so --id cannot be combined"),
         ("table.npy -k 3 --memory-limit 10k -o out/", 4, "rank 0: knn needs"),
     ]:
         ran = run(3, "knn", *words.split())
+        assert ran.returncode == code, ran
+        assert len(errors(ran)) == 1 and sentence in errors(ran)[0], ran
+        assert not list(tmp_path.glob("out/*"))
+
+
+def test_a_radius_that_is_wrong_is_one_sentence(run, tmp_path, tables):
+    for words, code, sentence in [
+        ("table.npy -r -1 -o out/", 2, "rank 0: radius: is negative"),
+        ("table.npy -r -1 --count -o out/", 2, "rank 0: radius: is negative"),
+        ("table.npy -r 1 --symmetric union -o out/", 2, "rank 0: -o DIR/: --symmetric changes merged lists only"),
+        ("table.npy -r 1 --memory-limit 10k -o out/", 4, "rank 0: radius needs"),
+        ("table.npy -r 1 --memory-limit 10k --count -o out/", 4, "rank 0: radius needs"),
+    ]:
+        ran = run(3, "radius", *words.split())
         assert ran.returncode == code, ran
         assert len(errors(ran)) == 1 and sentence in errors(ran)[0], ran
         assert not list(tmp_path.glob("out/*"))
@@ -169,10 +194,11 @@ def test_all_ranks_see_the_same_files(ok, run, tmp_path, tables):
 
 def test_the_memory_that_is_asked_for_is_enough(run, ok, tables):
     few = errors(run(3, "knn", "table.npy", "-k", 3, "--memory-limit", "100k", "-o", "out/"))[0]
-    plan = json.loads(ok(3, "knn", "table.npy", "-k", 3, "-o", "out/", "--explain", "--json").stdout)
     needed = int(few.split("(")[1].split(" bytes")[0])
-    assert plan["plan"]["memory_bytes"] == needed
-    ok(3, "knn", "table.npy", "-k", 3, "--memory-limit", needed, "-o", "out/")
+    limited = ["knn", "table.npy", "-k", 3, "--memory-limit", needed, "-o", "out/"]
+    plan = json.loads(ok(3, *limited, "--explain", "--json").stdout)["plan"]
+    assert plan["memory_bytes"] <= needed, plan
+    ok(3, *limited)
 
 
 def test_a_part_that_cannot_be_written_leaves_all_as_it_was(run, ok, tmp_path, tables):

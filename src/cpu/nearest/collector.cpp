@@ -22,9 +22,9 @@ class KList final : public Collector {
     begin_ = begin;
     sizes_.assign(static_cast<std::size_t>(end - begin), 0);
   }
-  double limit(std::int64_t query) const override { return std::min(heap(query).limit(), task_.max_key); }
+  double limit(std::int64_t query) const override { return std::min(heap(query).limit(), task_.max_key_of(query)); }
   void offer(std::int64_t query, double key, std::int64_t distinct) override {
-    if (key > task_.max_key) return;
+    if (key > task_.max_key_of(query)) return;
     NearestHeap list = heap(query);
     for (const std::int64_t id : candidates_.members(distinct)) {
       if (!candidates_.eligible(query, id)) continue;

@@ -107,7 +107,7 @@ class Search {
         splits_rows_(given == nullptr && splits_rows(ctx, task, sizes_, screened())),
         candidates_(task),
         keys_(ctx, task, candidates_),
-        bytes_(result.handover != nullptr ? 0 : nearest_scratch(ctx, task)),
+        bytes_(result.handover != nullptr ? 0 : task.bytes_beside + nearest_scratch(ctx, task)),
         made_(given == nullptr ? make_collector(ctx, task, candidates_, result, bytes_) : nullptr),
         collector_(given == nullptr ? made_.get() : given),
         selective_(collector_->is_selective()),

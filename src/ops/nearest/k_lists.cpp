@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/distance.hpp"
+#include "core/in_steps.hpp"
 #include "core/list_room.hpp"
 #include "core/order.hpp"
 #include "core/parallel.hpp"
@@ -67,7 +68,9 @@ void KLists::take(const Context& ctx, NeighborPart part) {
   std::vector<Copy> copies(static_cast<std::size_t>(ctx.threads()));  // of the list that is merged into its own place
   for_each_list(ctx, queries_, k_, [&](std::int64_t i, int worker) {
     const std::int64_t begin = begin_of_list(part, i);
-    const Entries more{part.ids.data() + begin, part.keys.data() + begin, begin_of_list(part, i + 1) - begin};
+    const auto first = part.ids.cbegin() + begin;
+    const auto end = std::find(first, part.ids.cbegin() + begin_of_list(part, i + 1), -1);
+    const Entries more{part.ids.data() + begin, part.keys.data() + begin, end - first};
     std::int64_t* const ids = ids_.data() + i * k_;
     double* const keys = keys_.data() + i * k_;
     std::int64_t& size = sizes_[static_cast<std::size_t>(i)];
@@ -78,6 +81,15 @@ void KLists::take(const Context& ctx, NeighborPart part) {
     copy.keys.assign(keys, keys + size);
     size = merge_two({copy.ids.data(), copy.keys.data(), size}, more, k_, ids, keys);
   });
+}
+
+std::span<const double> KLists::bounds(const Context& ctx) {
+  if (shortest() < k_) return {};
+  if (bounds_.empty()) core::resize_in_steps(ctx, bounds_, queries_);
+  for_each_list(ctx, queries_, 1, [&](std::int64_t i, int /*worker*/) {
+    bounds_[static_cast<std::size_t>(i)] = keys_[static_cast<std::size_t>((i + 1) * k_ - 1)];
+  });
+  return bounds_;
 }
 
 std::int64_t KLists::shortest() const {
@@ -99,7 +111,7 @@ void KLists::finish(const Context& ctx, Metric metric, double p, NeighborGraph& 
 
 std::uint64_t KLists::bytes(const Context& ctx, std::int64_t queries, std::int64_t k) {
   const auto lists = static_cast<std::uint64_t>(queries) + static_cast<std::uint64_t>(ctx.threads());
-  return lists * static_cast<std::uint64_t>(k) * 16 + static_cast<std::uint64_t>(queries) * 8;
+  return lists * static_cast<std::uint64_t>(k) * 16 + static_cast<std::uint64_t>(queries) * 16;
 }
 
 }  // namespace vicinal::ops

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "vicinal/context.hpp"
@@ -16,8 +17,12 @@ class KLists {
   /// Of so many queries, at least 1.
   KLists(std::int64_t queries, std::int64_t k) : queries_(queries), k_(k) {}
 
-  /// Takes the lists of the same queries in one more shard, which has none of the rows before. O(m k).
+  /// Takes the lists of the same queries in one more shard, which has none of the rows before. Lists of k entries may
+  /// end before the first id of -1. O(m k).
   void take(const Context& ctx, NeighborPart part);
+  /// The keys that the next lists cannot exceed: those of the last entries, where all lists are full; empty before. An
+  /// equal key may come before them, by its id. O(m).
+  [[nodiscard]] std::span<const double> bounds(const Context& ctx);
   /// The length of the shortest list, at most k.
   [[nodiscard]] std::int64_t shortest() const;
   /// Gives up the lists, which are all of length k, as ids and keys [queries, k].
@@ -26,7 +31,7 @@ class KLists {
   void finish(const Context& ctx, Metric metric, double p, NeighborGraph& graph);
 
   /// Bytes that the lists take, beside the part that is being taken.
-  static std::uint64_t bytes(const Context& ctx, std::int64_t queries, std::int64_t k);
+  [[nodiscard]] static std::uint64_t bytes(const Context& ctx, std::int64_t queries, std::int64_t k);
 
  private:
   std::int64_t queries_;
@@ -34,6 +39,7 @@ class KLists {
   std::vector<std::int64_t> sizes_;  // of each query; empty before the first part
   std::vector<std::int64_t> ids_;    // [m, k]
   std::vector<double> keys_;         // [m, k]
+  std::vector<double> bounds_;       // [m]
 };
 
 }  // namespace vicinal::ops

@@ -381,6 +381,7 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
   const std::int64_t m = task.queries.rows();
   std::uint64_t output = static_cast<std::uint64_t>(m) * 8;
   if (!task.radii.empty()) output *= 2;  // as keys
+  task.bytes_beside = request.bytes_beside;
   if (task.collect == Collect::k_list) {
     if (task.k > std::numeric_limits<std::int64_t>::max() / 16 / m) {
       throw Error(ErrorCode::over_memory, "knn: m * k results do not fit any memory");

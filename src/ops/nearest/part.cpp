@@ -158,14 +158,14 @@ struct RadiusShard : ShardSearch {
   }
 };
 
-/// Rows of a shard to ids of the whole table.
+/// Rows of a shard to ids of the whole table. What ends a short list stays.
 void number_ids(const Context& ctx, std::int64_t first_id, std::vector<std::int64_t>& ids) {
   if (first_id == 0) return;
   const std::int64_t tasks = (std::ssize(ids) + core::kElementsPerStep - 1) / core::kElementsPerStep;
   core::parallel_for(ctx, tasks, [&](std::int64_t task, int /*worker*/) {
     const auto begin = ids.begin() + task * core::kElementsPerStep;
     const auto end = begin + std::min(core::kElementsPerStep, ids.end() - begin);
-    std::for_each(begin, end, [first_id](std::int64_t& id) { id += first_id; });
+    std::for_each(begin, end, [first_id](std::int64_t& id) { id += id >= 0 ? first_id : 0; });
   });
 }
 
@@ -270,12 +270,19 @@ NeighborPart ops::part_within(const Context& ctx, const TableView& shard, const 
       ctx, shard, [&](const Index& index) { return find_radius(ctx, index, search); }, place.first_id);
 }
 
+NeighborPart ops::knn_part_below(const Context& ctx, const TableView& shard, const TableView& queries,
+                                 const KnnOptions& options, const PartOptions& place,
+                                 std::span<const double> max_keys) {
+  KnnShard search(ctx, shard, queries, options, place);
+  search.request.task.max_keys = max_keys;
+  return ops::with_index(
+      ctx, shard, [&](const Index& index) { return find_knn(ctx, index, search); }, place.first_id);
+}
+
 NeighborPart knn_part(const Context& ctx, const TableView& shard, const TableView& queries, const KnnOptions& options,
                       const PartOptions& place) try {
   const core::Entry entry;
-  KnnShard search(ctx, shard, queries, options, place);
-  return ops::with_index(
-      ctx, shard, [&](const Index& index) { return find_knn(ctx, index, search); }, place.first_id);
+  return ops::knn_part_below(ctx, shard, queries, options, place, {});
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

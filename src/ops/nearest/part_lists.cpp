@@ -56,7 +56,7 @@ class ListMerge {
       std::pop_heap(rest_.begin(), rest_.end(), comes_later);
       RestOfList& nearest = rest_.back();
       ids[count] = *nearest.id++;
-      distances[count++] = core::reported_distance(info_.metric, *nearest.key++, info_.p);
+      distances[count++] = told(*nearest.key++);
       if (nearest.id == nearest.end) {
         rest_.pop_back();
       } else {
@@ -68,13 +68,16 @@ class ListMerge {
     for (; last.id != last.end && count < room; ++count) {
       poll_.step();
       ids[count] = *last.id++;
-      distances[count] = core::reported_distance(info_.metric, *last.key++, info_.p);
+      distances[count] = told(*last.key++);
     }
     return count;
   }
 
  private:
   [[nodiscard]] bool by_id() const { return info_.order == RadiusOrder::id; }
+  [[nodiscard]] double told(double key) const {
+    return lists_.keep_keys ? key : core::reported_distance(info_.metric, key, info_.p);
+  }
 
   void check(const RestOfList& list, std::size_t shard, std::int64_t query) {
     const PartInfo& info = lists_.shards[shard]->info;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,9 @@ struct PartLists {
   std::vector<const std::string*> names;
   std::int64_t first = 0;  ///< number of the first query
   std::int64_t queries = 0;
-  double done = 0;   ///< share of all queries that come before these
-  double share = 1;  ///< and that of these
+  double done = 0;         ///< share of all queries that come before these
+  double share = 1;        ///< and that of these
+  bool keep_keys = false;  ///< in the place of reported distances
 };
 
 /// Where the list of query `i` of a shard begins; for `i` the number of its queries, where the last one ends.
@@ -56,6 +58,9 @@ void merge_k_lists(const Context& ctx, const PartLists& lists, std::int64_t* ids
 /// Lists within radii, behind those that the graph has. Its arrays have room for them.
 void merge_radius_lists(const Context& ctx, const PartLists& lists, NeighborGraph& graph);
 void add_counts(const Context& ctx, const PartLists& lists, std::int64_t* counts);
+
+/// `merge` of parts; with `keep_keys`, the graph has keys in the place of distances.
+NeighborGraph merge_parts(const Context& ctx, std::span<const NeighborPart> parts, bool keep_keys);
 
 /// Adds the counters of a part to those of all. `is_first_group`: of the first range of queries.
 void add_stats(const SearchStats& part, bool is_first_group, SearchStats& all);

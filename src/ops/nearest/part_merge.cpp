@@ -110,8 +110,7 @@ PartSource source_of(const Context& ctx, const NeighborPart& part) try {
   core::refuse_allocation();
 }
 
-NeighborGraph merge(const Context& ctx, std::span<const NeighborPart> parts) try {
-  const core::Entry entry;
+NeighborGraph ops::merge_parts(const Context& ctx, std::span<const NeighborPart> parts, bool keep_keys) {
   const Fitted<NeighborPart> fitted(parts, false);
   std::int64_t entries = 0;
   for (const NeighborPart& part : parts) {
@@ -135,7 +134,8 @@ NeighborGraph merge(const Context& ctx, std::span<const NeighborPart> parts) try
   Shortest shortest;
   std::int64_t done = 0;
   for (const PartGroup& group : fitted.all.groups) {
-    const PartLists lists = lists_of(fitted, group, done);
+    PartLists lists = lists_of(fitted, group, done);
+    lists.keep_keys = keep_keys;
     if (is_knn) {
       const std::int64_t begin = done * graph.k;
       ops::merge_k_lists(ctx, lists, graph.ids.data() + begin, graph.distances.data() + begin, shortest);
@@ -147,6 +147,11 @@ NeighborGraph merge(const Context& ctx, std::span<const NeighborPart> parts) try
   }
   if (is_knn) shortest.refuse_any(fitted.info(), graph.table_rows);
   return graph;
+}
+
+NeighborGraph merge(const Context& ctx, std::span<const NeighborPart> parts) try {
+  const core::Entry entry;
+  return ops::merge_parts(ctx, parts, false);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -108,6 +108,10 @@ RadiusSummary find_in_batches(const Context& ctx, const Index& index, SearchRequ
 /// As plan_search, of find_in_batches.
 Plan plan_batches(const Context& ctx, const TableView& table, SearchRequest& request);
 
+/// `knn_part`. `max_keys` [m], or empty: larger keys are of no use to the query, so that a list may end with an id of
+/// -1 before it has k entries. The caller counts their memory.
+NeighborPart knn_part_below(const Context& ctx, const TableView& shard, const TableView& queries,
+                            const KnnOptions& options, const PartOptions& place, std::span<const double> max_keys);
 /// `radius_part` or `count_part`; `bytes_beside` are counted with what it takes.
 NeighborPart part_within(const Context& ctx, const TableView& shard, const TableView& queries,
                          const RadiusOptions& options, const PartOptions& place, PartKind kind,

@@ -23,12 +23,10 @@
 #include "ops/common/together.hpp"
 #include "ops/nearest/part_lists.hpp"
 #include "ops/nearest/search.hpp"
+#include "ops/nearest/shard_words.hpp"
 
 namespace vicinal::ops {
 namespace {
-
-constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t);
-constexpr std::string_view kLists = "radius: the neighbors found so far";
 
 /// A table of a shape, for plans, which read no values.
 TableView shape_of(DType dtype, std::int64_t rows, std::int64_t cols) {
@@ -41,10 +39,6 @@ void require_host_rows(const TableView& table, std::string_view name) {
   throw Error(ErrorCode::device_unavailable, std::string(name) +
                                                  ": is in CUDA memory, but ranks send rows from host memory; copy it "
                                                  "to host memory");
-}
-
-std::string_view operation_of(PartKind kind) {
-  return kind == PartKind::knn ? "knn" : "radius search";
 }
 
 /// The most rows without a filter that a query of this rank leaves out: itself, and the one that is excluded for it.
@@ -61,32 +55,6 @@ std::int64_t most_left_out(const Context& ctx, const ShardCall& call, std::int64
     if (exclude[i] >= 0 && !is_own) most = 1;
   }
   return most + (call.self() ? 1 : 0);
-}
-
-template <class T>
-std::vector<T> gathered_from(Communicator& ranks, const std::vector<T>& own, const std::vector<std::int64_t>& begins,
-                             std::vector<T> all, std::int64_t values_per_row = 1) {
-  std::vector<std::int64_t> sizes;
-  for (std::size_t r = 1; r < begins.size(); ++r) {
-    sizes.push_back((begins[r] - begins[r - 1]) * values_per_row * static_cast<std::int64_t>(sizeof(T)));
-  }
-  ranks.all_gather(std::as_bytes(std::span(own)), sizes, std::as_writable_bytes(std::span(all)));
-  return all;
-}
-
-std::uint64_t bytes_of_lists(const NeighborPart& part) {
-  return (2 * part.ids.size() + part.offsets.size() + part.radii.size()) * kWordBytes;
-}
-
-/// Contiguous rows of a table, in its own type.
-void copy_all_rows(const Context& ctx, const TableView& table, void* to) {
-  const std::int64_t row_bytes = table.cols() * size_of(table.dtype());
-  const std::int64_t step = std::max<std::int64_t>(1, core::kElementsPerStep / table.cols());
-  for (std::int64_t begin = 0; begin < table.rows(); begin += step) {
-    ctx.check_cancelled();
-    core::copy_rows(table, begin, std::min(table.rows(), begin + step),
-                    static_cast<std::byte*>(to) + begin * row_bytes);
-  }
 }
 
 }  // namespace
@@ -296,6 +264,17 @@ std::uint64_t ShardSearch::query_bytes() const {
   return bytes;
 }
 
+/// Bytes of the shards that a rank holds beside its own: all of them as a whole, or two.
+std::uint64_t ShardSearch::bytes_of_shards(bool as_whole) const {
+  std::size_t all = call_.filter().empty() ? 0 : static_cast<std::size_t>((known_.row_begins.back() + 63) / 64);
+  std::size_t largest = 0;
+  for (int rank = 0; rank < ranks_.size(); ++rank) {
+    all += shard_words(rank);
+    largest = std::max(largest, shard_words(rank));
+  }
+  return (as_whole ? all : 2 * largest) * kWordBytes;
+}
+
 /// Bytes beside a search: what travels, and the lists so far. Lists within a radius are counted as they are found.
 std::uint64_t ShardSearch::bytes_beside() const {
   const auto own = static_cast<std::uint64_t>(queries_.rows());
@@ -304,11 +283,7 @@ std::uint64_t ShardSearch::bytes_beside() const {
   if (is_knn && own > 0) bytes += KLists::bytes(ctx_, queries_.rows(), call_.nearest.k);
   if (call_.kind == PartKind::count) bytes += own * kWordBytes;
   if (ranks_.size() == 1) return bytes;
-  if (!division_.queries_travel) {
-    std::size_t words = 0;
-    for (int rank = 0; rank < ranks_.size(); ++rank) words = std::max(words, shard_words(rank));
-    return bytes + 2 * words * kWordBytes;
-  }
+  if (!division_.queries_travel) return bytes + bytes_of_shards(division_.holds_table);
   std::uint64_t most = 0;
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     most = std::max(most, static_cast<std::uint64_t>(queries_of(rank)));
@@ -326,7 +301,8 @@ Plan ShardSearch::plan_of_searches() const {
   const Context ctx = core::beside(ctx_, bytes_beside());
   PartOptions place = place_of(rank_);
   place.first_id = 0;
-  const std::int64_t rows = division_.queries_travel ? shard_.rows() : largest_shard();
+  std::int64_t rows = division_.holds_table ? known_.row_begins.back() : largest_shard();
+  if (division_.queries_travel) rows = shard_.rows();
   TableView queries = shape_of(known_.query_type, queries_.rows(), shard_.cols());
   KnnOptions nearest = call_.nearest;
   nearest.max_radius = kInfinity;
@@ -354,19 +330,41 @@ Plan ShardSearch::plan_of_searches() const {
                                      : plan_radius_part(ctx, shard, queries, within, place);
 }
 
+/// What a rank of the division as it stands needs.
+std::uint64_t ShardSearch::memory_of_searches() const {
+  return plan_of_searches().memory + bytes_beside();
+}
+
+/// Whether is_so() on some rank.
+template <class Question>
+bool ShardSearch::on_any_rank(const Question& is_so) {
+  std::array<std::int64_t, 1> any = {0};
+  together(ranks_, [&] { any[0] = is_so() ? 1 : 0; });
+  ranks_.all_reduce_max(any);
+  return any[0] != 0;
+}
+
 void ShardSearch::choose() {
   if (ranks_.size() == 1) return;
   division_.bytes = ring_bytes();
-  if (call_.self()) return;
-  division_.other_bytes = query_bytes();
-  if (division_.other_bytes >= division_.bytes) return;
-  division_.queries_travel = true;
-  std::array<std::int64_t, 1> is_short = {0};
-  together(ranks_, [&] { is_short[0] = plan_of_searches().memory + bytes_beside() > ctx_.memory_limit() ? 1 : 0; });
-  ranks_.all_reduce_max(is_short);
-  division_.is_short_of_memory = is_short[0] != 0;
-  division_.queries_travel = is_short[0] == 0;
-  if (division_.queries_travel) std::swap(division_.bytes, division_.other_bytes);
+  if (!call_.self()) {
+    division_.other_bytes = query_bytes();
+    division_.queries_travel = division_.other_bytes < division_.bytes;
+    division_.is_short_for_queries =
+        division_.queries_travel && on_any_rank([&] { return memory_of_searches() > ctx_.memory_limit(); });
+    division_.queries_travel = division_.queries_travel && !division_.is_short_for_queries;
+    if (division_.queries_travel) return std::swap(division_.bytes, division_.other_bytes);
+  }
+  // Lists within a radius are not known: half of the memory is left to them. Shards that are searched one at a time may
+  // need more, if they are small.
+  const std::uint64_t limit = call_.kind == PartKind::radius ? ctx_.memory_limit() / 2 : ctx_.memory_limit();
+  const bool is_left_out = core::ContextAccess::ablation(ctx_) == core::Ablation::whole_table;
+  division_.holds_table = !on_any_rank([&] {
+    division_.holds_table = false;
+    const std::uint64_t alone = memory_of_searches();
+    division_.holds_table = true;
+    return is_left_out || memory_of_searches() > std::max(limit, alone);
+  });
 }
 
 void ShardSearch::make_plan() {
@@ -390,17 +388,22 @@ void ShardSearch::explain_division() {
                     bytes, lists, other);
     return;
   }
-  all_searches_ = ranks_.size();
-  plan_.expected_seconds *= all_searches_;
+  if (!division_.holds_table) {
+    all_searches_ = ranks_.size();
+    plan_.expected_seconds *= all_searches_;
+  }
   plan_.reason += fmt::format("; each shard is sent from rank to rank, in all {}", bytes);
+  plan_.reason += division_.holds_table ? ", and each rank searches all of them at once"
+                                        : ", and searched alone, because a rank has too little memory for all of them";
   if (call_.self()) return;
-  plan_.reason += division_.is_short_of_memory ? std::string("; a rank has too little memory for the queries of all")
-                                               : fmt::format("; queries and lists would be {}{}", other, lists);
+  plan_.reason += division_.is_short_for_queries ? std::string("; a rank has too little memory for the queries of all")
+                                                 : fmt::format("; queries and lists would be {}{}", other, lists);
 }
 
 NeighborPart ShardSearch::search(const TableView& shard, Bitmap filter, const TableView& queries,
                                  std::span<const std::int64_t> exclude, std::span<const double> radii,
                                  const PartOptions& place) {
+  const std::span<const double> bounds = lists_ ? lists_->bounds(ctx_) : std::span<const double>();
   // Lists within a radius are counted with what is held beside them, so that an error names the sum.
   const bool is_knn = call_.kind == PartKind::knn;
   const Context rest = is_knn ? core::beside(ctx_, beside_) : ctx_;
@@ -418,7 +421,7 @@ NeighborPart ShardSearch::search(const TableView& shard, Bitmap filter, const Ta
     options.filter = filter;
     options.exclude = exclude;
     options.max_radius = kInfinity;
-    part = knn_part(ctx, shard, queries, options, place);
+    part = knn_part_below(ctx, shard, queries, options, place, bounds);
   } else {
     RadiusOptions options = call_.within;
     options.filter = filter;
@@ -456,231 +459,11 @@ void ShardSearch::take(NeighborPart part) {
   parts_.push_back(std::move(part));
 }
 
-void ShardSearch::pack_shard(std::vector<std::uint64_t>& words) const {
-  const Bitmap filter = call_.filter();
-  std::copy(filter.begin(), filter.end(), words.begin());
-  copy_all_rows(ctx_, shard_, words.data() + filter.size());
-}
-
-void ShardSearch::run_ring() {
-  const int ranks = ranks_.size();
-  const auto owner = [&](int step) { return (rank_ - step + ranks) % ranks; };
-  std::vector<std::uint64_t> here;   // the shard that was searched last
-  std::vector<std::uint64_t> there;  // the next one
-  together(ranks_, [&] {
-    core::require_memory(ctx_, plan_.memory, operation_of(call_.kind));
-    if (ranks > 1) {
-      std::size_t words = 0;
-      for (int rank = 0; rank < ranks; ++rank) words = std::max(words, shard_words(rank));
-      core::resize_in_steps(ctx_, here, static_cast<std::int64_t>(words));
-      core::resize_in_steps(ctx_, there, static_cast<std::int64_t>(words));
-      pack_shard(here);
-    }
-    if (queries_.rows() == 0) {
-      (void)prepare(ctx_, shard_, {}, first_row_);  // refuses what is wrong with its values
-      return;
-    }
-    take(search(shard_, call_.filter(), queries_, call_.exclude(), call_.within.radii, place_of(rank_)));
-  });
-  for (int step = 1; step < ranks; ++step) {
-    const int from = owner(step);
-    ranks_.send_receive(std::as_bytes(std::span(here).first(shard_words(owner(step - 1)))), (rank_ + 1) % ranks,
-                        std::as_writable_bytes(std::span(there).first(shard_words(from))), owner(1));
-    std::swap(here, there);
-    together(ranks_, [&] {
-      ctx_.check_cancelled();
-      if (queries_.rows() == 0) return;
-      const std::size_t words = filter_words(from);
-      const TableView shard(here.data() + words, shard_.dtype(), rows_of(from), shard_.cols(), shard_.cols());
-      take(search(shard, std::span(here).first(words), queries_, call_.exclude(), call_.within.radii, place_of(from)));
-    });
-  }
-}
-
-/// The lists of another rank's queries in this shard, as they are sent. k lists that are short end with ids of -1.
-void ShardSearch::pack_lists(const NeighborPart& all, int to, std::vector<std::int64_t>& lengths,
-                             std::vector<std::int64_t>& entries) const {
-  const std::int64_t begin = known_.query_begins[static_cast<std::size_t>(to)];
-  const std::int64_t count = queries_of(to);
-  core::Poll poll(ctx_);
-  if (call_.kind == PartKind::count) {
-    entries.assign(all.counts.begin() + begin, all.counts.begin() + begin + count);
-    return;
-  }
-  if (call_.kind == PartKind::radius) {
-    const std::int64_t first = begin_of_list(all, begin);
-    const std::int64_t size = begin_of_list(all, begin + count) - first;
-    entries = {};
-    core::require_memory(ctx_, beside_ + part_bytes_ + static_cast<std::uint64_t>(size) * 2 * kWordBytes, kLists);
-    lengths.clear();
-    for (std::int64_t i = begin; i < begin + count; ++i) {
-      poll.step();
-      lengths.push_back(begin_of_list(all, i + 1) - begin_of_list(all, i));
-    }
-    entries.reserve(static_cast<std::size_t>(2 * size));
-    for (std::int64_t i = first; i < first + size; ++i) {
-      poll.step();
-      entries.push_back(all.ids[static_cast<std::size_t>(i)]);
-    }
-    for (std::int64_t i = first; i < first + size; ++i) {
-      poll.step();
-      entries.push_back(std::bit_cast<std::int64_t>(all.keys[static_cast<std::size_t>(i)]));
-    }
-    return;
-  }
-  const std::int64_t longest = longest_in(rank_);
-  entries.clear();
-  core::resize_in_steps(ctx_, entries, 2 * count * longest);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t first = begin_of_list(all, begin + i);
-    const std::int64_t size = begin_of_list(all, begin + i + 1) - first;
-    for (std::int64_t j = 0; j < longest; ++j) {
-      poll.step();
-      const auto at = static_cast<std::size_t>(i * longest + j);
-      entries[at] = j < size ? all.ids[static_cast<std::size_t>(first + j)] : -1;
-      if (j >= size) continue;
-      entries[static_cast<std::size_t>(count * longest) + at] =
-          std::bit_cast<std::int64_t>(all.keys[static_cast<std::size_t>(first + j)]);
-    }
-  }
-}
-
-/// The part that another rank has packed for this rank's queries.
-NeighborPart ShardSearch::received(int from, const std::vector<std::int64_t>& lengths,
-                                   const std::vector<std::int64_t>& entries) const {
-  NeighborPart part;
-  part.info.kind = call_.kind;
-  if (call_.kind == PartKind::count) {
-    part.counts = entries;
-    return part;
-  }
-  const auto half = static_cast<std::int64_t>(entries.size() / 2);
-  const auto add = [&](std::int64_t at) {
-    part.ids.push_back(entries[static_cast<std::size_t>(at)]);
-    part.keys.push_back(std::bit_cast<double>(entries[static_cast<std::size_t>(half + at)]));
-  };
-  core::Poll poll(ctx_);
-  part.ids.reserve(static_cast<std::size_t>(half));
-  part.keys.reserve(static_cast<std::size_t>(half));
-  part.offsets.reserve(static_cast<std::size_t>(queries_.rows()) + 1);
-  part.offsets.push_back(0);
-  const std::int64_t longest = longest_in(from);
-  std::int64_t end = 0;
-  for (std::int64_t i = 0; i < queries_.rows(); ++i) {
-    const std::int64_t begin = call_.kind == PartKind::knn ? i * longest : end;
-    end = begin + (call_.kind == PartKind::knn ? longest : lengths[static_cast<std::size_t>(i)]);
-    for (std::int64_t at = begin; at < end && entries[static_cast<std::size_t>(at)] >= 0; ++at) {
-      poll.step();
-      add(at);
-    }
-    part.offsets.push_back(std::ssize(part.ids));
-  }
-  return part;
-}
-
-void ShardSearch::run_queries() {
-  const int ranks = ranks_.size();
-  const std::int64_t m = queries_.rows();
-  const std::int64_t all_m = known_.query_begins.back();
-  const std::int64_t first = known_.query_begins[static_cast<std::size_t>(rank_)];
-  const bool is_radius = call_.kind == PartKind::radius;
-  const auto row_bytes = static_cast<std::int64_t>(bytes_of_row(known_.query_type));
-  std::vector<std::byte> own_rows;
-  std::vector<std::byte> rows;
-  std::vector<std::int64_t> own_exclude(call_.exclude().begin(), call_.exclude().end());
-  std::vector<std::int64_t> exclude;
-  std::vector<double> own_radii(call_.within.radii.begin(), call_.within.radii.end());
-  std::vector<double> radii;
-  together(ranks_, [&] {
-    core::require_memory(ctx_, plan_.memory, operation_of(call_.kind));
-    core::resize_in_steps(ctx_, rows, all_m * row_bytes);
-    if (known_.has_exclude) exclude.resize(static_cast<std::size_t>(all_m));
-    if (call_.kind != PartKind::knn) radii.resize(static_cast<std::size_t>(all_m));
-    if (m == 0) return;
-    kernels::NearestTask task;
-    task.queries = queries_;
-    task.first_query = first;
-    kernels::cpu_backend().nearest().check_queries(ctx_, task);
-    core::resize_in_steps(ctx_, own_rows, m * row_bytes);
-    copy_all_rows(ctx_, queries_, own_rows.data());
-    if (own_exclude.empty() && known_.has_exclude) own_exclude.assign(static_cast<std::size_t>(m), -1);
-    if (own_radii.empty() && !radii.empty()) own_radii.assign(static_cast<std::size_t>(m), call_.within.radius);
-  });
-  rows = gathered_from(ranks_, own_rows, known_.query_begins, std::move(rows), row_bytes);
-  if (!exclude.empty()) exclude = gathered_from(ranks_, own_exclude, known_.query_begins, std::move(exclude));
-  if (!radii.empty()) radii = gathered_from(ranks_, own_radii, known_.query_begins, std::move(radii));
-
-  NeighborPart all;  // the lists of all queries in this shard
-  std::vector<std::int64_t> lengths;
-  std::vector<std::int64_t> entries;
-  std::vector<std::int64_t> lengths_here;
-  std::vector<std::int64_t> entries_here;
-  const auto to = [&](int step) { return (rank_ + step) % ranks; };
-  const auto from = [&](int step) { return (rank_ - step + ranks) % ranks; };
-  const auto make_ready = [&](int step) {
-    if (step == ranks) return;
-    pack_lists(all, to(step), lengths, entries);
-    const std::int64_t longest = call_.kind == PartKind::knn ? 2 * longest_in(from(step)) : 1;
-    if (is_radius) {
-      lengths_here.resize(static_cast<std::size_t>(m));
-    } else {
-      core::resize_in_steps(ctx_, entries_here, m * longest);
-    }
-  };
-  // A part of the rank's own queries in the shard of `rank`.
-  const auto take_from = [&](int rank, NeighborPart part) {
-    part.info = all.info;
-    part.info.place.first_id = known_.row_begins[static_cast<std::size_t>(rank)];
-    part.info.place.first_query = first;
-    part.info.rows = rows_of(rank);
-    part.info.queries = m;
-    if (all.info.has_radii) part.radii = own_radii;
-    take(std::move(part));
-  };
-  together(ranks_, [&] {
-    PartOptions place = place_of(rank_);
-    place.first_query = 0;
-    const TableView queries(rows.data(), known_.query_type, all_m, shard_.cols(), shard_.cols());
-    all = search(shard_, call_.filter(), queries, exclude, radii, place);
-    part_bytes_ = bytes_of_lists(all);
-    if (is_radius && m > 0) {
-      const auto own = static_cast<std::uint64_t>(begin_of_list(all, first + m) - begin_of_list(all, first));
-      core::require_memory(ctx_, beside_ + part_bytes_ + own * 2 * kWordBytes, kLists);
-    }
-    if (m > 0) take_from(rank_, source_of(ctx_, all).read(first, first + m));
-    if (call_.kind == PartKind::knn) {  // for the rank with the most queries, so that it never grows
-      std::int64_t most = 0;
-      for (int rank = 0; rank < ranks; ++rank) most = std::max(most, rank == rank_ ? 0 : queries_of(rank));
-      entries.reserve(static_cast<std::size_t>(2 * most * longest_in(rank_)));
-    }
-    make_ready(1);
-  });
-  for (int step = 1; step < ranks; ++step) {
-    if (is_radius) {
-      ranks_.send_receive(std::as_bytes(std::span(lengths)), to(step), std::as_writable_bytes(std::span(lengths_here)),
-                          from(step));
-      together(ranks_, [&] {
-        std::int64_t size = 0;
-        for (const std::int64_t length : lengths_here) size += length;
-        // What comes, and a copy of it as a part, beside what is sent.
-        const std::uint64_t bytes = (static_cast<std::uint64_t>(size) * 4 + entries.size()) * kWordBytes;
-        core::require_memory(ctx_, beside_ + part_bytes_ + bytes, kLists);
-        core::resize_in_steps(ctx_, entries_here, 2 * size);
-      });
-    }
-    ranks_.send_receive(std::as_bytes(std::span(entries)), to(step), std::as_writable_bytes(std::span(entries_here)),
-                        from(step));
-    together(ranks_, [&] {
-      if (m > 0) take_from(from(step), received(from(step), lengths_here, entries_here));
-      if (is_radius) entries_here = {};
-      make_ready(step + 1);
-    });
-  }
-}
-
 void ShardSearch::run() {
   if (division_.queries_travel) {
     run_queries();
+  } else if (division_.holds_table) {
+    run_whole();
   } else {
     run_ring();
   }
@@ -704,6 +487,17 @@ void ShardSearch::require_long_lists() {
   });
 }
 
+/// The lists within a radius, of all shards. Gives up the parts.
+NeighborGraph ShardSearch::merged(bool keep_keys) {
+  std::uint64_t entries = 0;
+  for (const NeighborPart& part : parts_) entries += part.ids.size();
+  const auto m = static_cast<std::uint64_t>(queries_.rows());
+  core::require_memory(ctx_, beside_ + part_bytes_ + (2 * entries + m + 1) * kWordBytes, kListsFound);
+  NeighborGraph graph = merge_parts(core::beside(ctx_, beside_ + part_bytes_), parts_, keep_keys);
+  parts_.clear();
+  return graph;
+}
+
 NeighborGraph ShardSearch::find() {
   run();
   const std::int64_t m = queries_.rows();
@@ -711,14 +505,7 @@ NeighborGraph ShardSearch::find() {
   NeighborGraph graph;
   require_long_lists();
   together(ranks_, [&] {
-    if (call_.kind == PartKind::radius && m > 0) {
-      std::uint64_t entries = 0;
-      for (const NeighborPart& part : parts_) entries += part.ids.size();
-      core::require_memory(ctx_, beside_ + part_bytes_ + (2 * entries + static_cast<std::uint64_t>(m) + 1) * kWordBytes,
-                           kLists);
-      graph = merge(core::beside(ctx_, beside_ + part_bytes_), parts_);
-      parts_.clear();
-    }
+    if (call_.kind == PartKind::radius && m > 0) graph = merged(false);
     graph.rows = m;
     graph.table_rows = n;
     graph.metric = call_.metric();
@@ -740,6 +527,7 @@ NeighborPart ShardSearch::part() {
   run();
   require_long_lists();
   NeighborPart part;
+  part.info.kind = call_.kind;
   part.info.place = place_of(rank_);
   part.info.place.first_id = 0;
   part.info.place.total_queries = known_.query_begins.back();
@@ -748,8 +536,27 @@ NeighborPart ShardSearch::part() {
   part.info.cols = shard_.cols();
   part.info.metric = call_.metric();
   part.info.p = call_.p();
-  part.info.k = call_.nearest.k;
-  if (lists_) lists_->give(part.ids, part.keys);
+  if (call_.kind == PartKind::knn) {
+    part.info.k = call_.nearest.k;
+    if (lists_) lists_->give(part.ids, part.keys);
+  } else {
+    part.info.has_radii = !call_.within.radii.empty();
+    part.radii.assign(call_.within.radii.begin(), call_.within.radii.end());
+    if (!part.info.has_radii) part.info.radius = call_.within.radius;
+  }
+  if (call_.kind == PartKind::count) part.counts = std::move(counts_);
+  if (call_.kind == PartKind::radius) {
+    part.info.order = call_.within.order;
+    part.offsets = {0};
+    together(ranks_, [&] {
+      if (queries_.rows() == 0) return;
+      const bool is_whole = parts_.size() == 1;
+      NeighborGraph graph = is_whole ? NeighborGraph() : merged(true);
+      part.ids = std::move(is_whole ? parts_[0].ids : graph.ids);
+      part.keys = std::move(is_whole ? parts_[0].keys : graph.distances);
+      part.offsets = std::move(is_whole ? parts_[0].offsets : graph.offsets);
+    });
+  }
   part.plan = plan_;
   part.stats = stats_;
   return part;

@@ -1,6 +1,7 @@
 // Searches of a table whose rows are divided among ranks (docs/ranks.md; contract clauses 4 and 26). Either the shards
-// travel round a ring of the ranks, each of which searches every shard for its own queries; or all queries travel to
-// all ranks, each of which searches its own shard, and the lists travel back. Phases end in votes (together.hpp).
+// travel, and each rank searches all rows for its own queries: at once, where each has the memory for the whole table,
+// or one shard after the other (shards_travel.cpp); or all queries travel to all ranks, each of which searches its own
+// shard, and the lists travel back (queries_travel.cpp). Phases end in votes (together.hpp).
 #pragma once
 
 #include <cstddef>
@@ -52,7 +53,7 @@ class ShardSearch {
   [[nodiscard]] const Plan& plan() const { return plan_; }
   NeighborGraph find();    ///< of knn and radius
   NeighborCounts count();  ///< of count
-  NeighborPart part();     ///< of knn: in a shard that is the whole table
+  NeighborPart part();     ///< in a shard that is the whole table
 
  private:
   /// What ranks know about each other's queries and rows.
@@ -67,10 +68,11 @@ class ShardSearch {
   /// How the search is divided.
   struct Division {
     bool queries_travel = false;
-    std::uint64_t bytes = 0;        // that all ranks together send
-    std::uint64_t other_bytes = 0;  // in the other way
-    bool is_short_of_memory = false;
-    std::string why = {};  // for the plan
+    bool holds_table = false;           // each rank, as a whole
+    std::uint64_t bytes = 0;            // that all ranks together send
+    std::uint64_t other_bytes = 0;      // in the other way
+    bool is_short_for_queries = false;  // too little memory for them
+    std::string why = {};               // for the plan
   };
 
   [[nodiscard]] std::int64_t rows_of(int rank) const;
@@ -86,22 +88,29 @@ class ShardSearch {
   void agree();
   void check_whole();
   [[nodiscard]] std::int64_t most_admitted_left_out();
+  [[nodiscard]] std::uint64_t memory_of_searches() const;
+  template <class Question>
+  [[nodiscard]] bool on_any_rank(const Question& is_so);
   void choose();
   void make_plan();
   void explain_division();
   [[nodiscard]] std::uint64_t ring_bytes() const;
   [[nodiscard]] std::uint64_t query_bytes() const;
+  [[nodiscard]] std::uint64_t bytes_of_shards(bool as_whole) const;
   [[nodiscard]] std::uint64_t bytes_beside() const;
   [[nodiscard]] Plan plan_of_searches() const;
 
   void run();
   void require_long_lists();
+  [[nodiscard]] NeighborGraph merged(bool keep_keys);
+  void run_whole();
   void run_ring();
   void run_queries();
   NeighborPart search(const TableView& shard, Bitmap filter, const TableView& queries,
                       std::span<const std::int64_t> exclude, std::span<const double> radii, const PartOptions& place);
   void take(NeighborPart part);
-  void pack_shard(std::vector<std::uint64_t>& words) const;
+  void pack_shard(std::span<std::uint64_t> words) const;
+  void check_own_rows(const TableView& rows) const;
   void pack_lists(const NeighborPart& all, int to, std::vector<std::int64_t>& lengths,
                   std::vector<std::int64_t>& entries) const;
   [[nodiscard]] NeighborPart received(int from, const std::vector<std::int64_t>& lengths,

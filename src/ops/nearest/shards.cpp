@@ -39,6 +39,12 @@ ops::ShardCall call_of(PartKind kind, std::optional<TableView> queries, const Ra
   return call;
 }
 
+ops::ShardCall part_call_of(PartKind kind, std::optional<TableView> queries, const RadiusOptions& options) {
+  ops::ShardCall call = call_of(kind, std::move(queries), options);
+  call.as_part = true;
+  return call;
+}
+
 ops::ShardCall plan_of(ops::ShardCall call) {
   call.is_plan = true;
   return call;
@@ -103,6 +109,22 @@ NeighborGraph radius(const Context& ctx, Communicator& communicator, const Table
   core::refuse_allocation();
 }
 
+NeighborPart radius_part(const Context& ctx, Communicator& communicator, const TableView& shard, std::int64_t first_row,
+                         const RadiusOptions& options) try {
+  const core::Entry entry;
+  return with_search(ctx, communicator, shard, first_row, part_call_of(PartKind::radius, std::nullopt, options), kPart);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+NeighborPart radius_part(const Context& ctx, Communicator& communicator, const TableView& shard, std::int64_t first_row,
+                         const TableView& queries, const RadiusOptions& options) try {
+  const core::Entry entry;
+  return with_search(ctx, communicator, shard, first_row, part_call_of(PartKind::radius, queries, options), kPart);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
 NeighborCounts count(const Context& ctx, Communicator& communicator, const TableView& shard, std::int64_t first_row,
                      const RadiusOptions& options) try {
   const core::Entry entry;
@@ -115,6 +137,22 @@ NeighborCounts count(const Context& ctx, Communicator& communicator, const Table
                      const TableView& queries, const RadiusOptions& options) try {
   const core::Entry entry;
   return with_search(ctx, communicator, shard, first_row, call_of(PartKind::count, queries, options), kCount);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+NeighborPart count_part(const Context& ctx, Communicator& communicator, const TableView& shard, std::int64_t first_row,
+                        const RadiusOptions& options) try {
+  const core::Entry entry;
+  return with_search(ctx, communicator, shard, first_row, part_call_of(PartKind::count, std::nullopt, options), kPart);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+NeighborPart count_part(const Context& ctx, Communicator& communicator, const TableView& shard, std::int64_t first_row,
+                        const TableView& queries, const RadiusOptions& options) try {
+  const core::Entry entry;
+  return with_search(ctx, communicator, shard, first_row, part_call_of(PartKind::count, queries, options), kPart);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -132,6 +170,15 @@ Plan plan_radius(const Context& ctx, Communicator& communicator, const TableView
   const core::Entry entry;
   return with_search(ctx, communicator, shard, first_row,
                      plan_of(call_of(PartKind::radius, optional_of(queries), options)), kPlan);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Plan plan_count(const Context& ctx, Communicator& communicator, const TableView& shard, std::int64_t first_row,
+                const TableView* queries, const RadiusOptions& options) try {
+  const core::Entry entry;
+  return with_search(ctx, communicator, shard, first_row,
+                     plan_of(call_of(PartKind::count, optional_of(queries), options)), kPlan);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

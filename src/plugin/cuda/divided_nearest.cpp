@@ -171,6 +171,7 @@ void DividedNearest::take_queries(const NearestTask& task, std::int64_t begin, s
   part.begin = begin;
   part.task = task;
   part.task.queries = task.queries.slice(begin, end);
+  part.task.max_keys = {};
   part.task.first_query = (task.self ? task.first_id : task.first_query) + begin;
   part.task.same_rows = task.has_own_rows();
   part.task.self = false;
@@ -188,6 +189,7 @@ void DividedNearest::take_rows(const NearestTask& task, const Shards* shards, st
   part.begin = begin;
   part.task = task;
   NearestTask& own = part.task;
+  own.max_keys = {};
   if (shards != nullptr) {
     own.index = shards->of[i].get();
   } else {

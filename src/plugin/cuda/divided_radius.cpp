@@ -197,7 +197,7 @@ void find_within_divided(const Context& ctx, Crew& crew, const DividedNearest& n
   const std::vector<std::int64_t> cuts = equal_cuts(task.queries.rows(), devices * kChunks, 1);
   const std::int64_t chunks = std::ssize(cuts) - 1;
   Lanes lanes(crew, chunks, devices);
-  Lists lists(ctx, result, nearest.host_bytes(ctx, task) + cuts.back() * 8);
+  Lists lists(ctx, result, task.bytes_beside + nearest.host_bytes(ctx, task) + cuts.back() * 8);
   std::vector<SearchStats> counted(static_cast<std::size_t>(devices));
   const auto work = [&](std::int64_t device) {
     for (std::int64_t chunk = device; chunk < chunks && lanes.wants(chunk); chunk += devices) {

@@ -74,7 +74,11 @@ bool are_cut(const NearestTask& task) {
 class Room {
  public:
   Room(Call& call, const NearestTask& task, kernels::NearestResult& result, std::uint64_t scratch)
-      : call_(call), task_(task), result_(result), counts_(task.collect == Collect::count), bytes_(scratch) {
+      : call_(call),
+        task_(task),
+        result_(result),
+        counts_(task.collect == Collect::count),
+        bytes_(task.bytes_beside + scratch) {
     result_.offsets.assign(1, 0);
     kept_.offsets.assign(1, 0);
     if (keeps()) bytes_ -= list_room(task);

@@ -26,6 +26,7 @@ inline std::vector<std::uint64_t> filter_from(const std::vector<std::uint64_t>& 
     const std::uint64_t bit = words[static_cast<std::size_t>(i / 64)] >> (i % 64) & 1;
     here[static_cast<std::size_t>((i - begin) / 64)] |= bit << ((i - begin) % 64);
   }
+  if ((end - begin) % 64 > 0) here.back() |= ~std::uint64_t{0} << ((end - begin) % 64);  // which are no rows
   return here;
 }
 

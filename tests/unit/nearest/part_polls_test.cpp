@@ -6,9 +6,11 @@
 #include <filesystem>
 #include <limits>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/in_steps.hpp"
 #include "counted_polls.hpp"
 #include "ops/nearest/part_fit.hpp"
 #include "ops/nearest/part_lists.hpp"
@@ -66,6 +68,36 @@ TEST(Polls, ExcludedRowsThatAFilterAdmits) {
   };
   // Two of the excluded rows before, and one for the filter.
   EXPECT_EQ(polls(none), polls({}) + 2 + 1 + 1);
+}
+
+// Two queries of rank 1 or of rank 0, and lists of so many entries in the shard of rank 0. Only those of rank 1 travel:
+// ids and keys are packed, there is room for them, and they become a part.
+TEST(Polls, ListsThatTravel) {
+  constexpr std::int64_t kCols = 4;
+  const std::vector<float> rows = polled_rows(kBetweenLooks / 2 + 2, kCols);
+  const auto polls = [&](int asking) {
+    return polls_of([&] {
+      std::vector<Communicator> ranks = Communicator::threads(2);
+      std::vector<std::thread> threads;
+      for (int rank = 0; rank < 2; ++rank) {
+        threads.emplace_back([&, rank] {
+          const std::int64_t first = rank == 0 ? 0 : kBetweenLooks / 2;
+          const TableView shard(rows.data() + first * kCols, rank == 0 ? kBetweenLooks / 2 : 2, kCols);
+          const TableView asked(rows.data(), rank == asking ? 2 : 0, kCols);
+          const RadiusOptions options = {.radius = 100, .method = Method::direct};
+          const NeighborGraph found =
+              radius(polled_context(), ranks[static_cast<std::size_t>(rank)], shard, first, asked, options);
+          EXPECT_NE(found.plan.reason.find("all queries are sent"), std::string::npos) << found.plan.reason;
+          EXPECT_EQ(std::ssize(found.ids), rank == asking ? kBetweenLooks + 4 : 0);
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+    });
+  };
+  const auto of_room = [](std::int64_t entries) {
+    return (2 * entries + core::kElementsPerStep - 1) / core::kElementsPerStep;
+  };
+  EXPECT_EQ(polls(1), polls(0) + 2 + 1 + of_room(kBetweenLooks) - of_room(4));
 }
 
 // With k above the number of rows all of them are found, as within an infinite radius, and listed.

@@ -49,12 +49,13 @@ class ListSink {
         k_(task.k),
         keys_(result.distances.data() + query * k_),
         ids_(result.ids.data() + query * k_),
-        limit_(task.max_key),
+        max_key_(task.max_key_of(query)),
+        limit_(max_key_),
         heap_(keys_, ids_, k_) {}
 
-  [[nodiscard]] double limit() const { return k_ > kMaxSorted ? std::min(heap_.limit(), task_.max_key) : limit_; }
+  [[nodiscard]] double limit() const { return k_ > kMaxSorted ? std::min(heap_.limit(), max_key_) : limit_; }
   void offer(double key, std::int64_t distinct) {
-    if (key > task_.max_key) return;  // where every point is looked at
+    if (key > max_key_) return;  // where every point is looked at
     for (const std::int64_t id : candidates_.members(distinct)) {
       if (!candidates_.eligible(query_, id)) continue;
       if (!(k_ > kMaxSorted ? heap_.offer(key, id) : insert(key, id))) break;  // ids ascend: no later one enters either
@@ -99,6 +100,7 @@ class ListSink {
   double* keys_;
   std::int64_t* ids_;
   std::int64_t size_ = 0;
+  double max_key_;
   double limit_;
   NearestHeap heap_;
   double sorted_keys_[kMaxSorted] = {};
@@ -129,7 +131,7 @@ class TreeSearch {
         grouped_(task.index->grouped()),
         shares_answers_(grouped_ && task.collect == kernels::Collect::k_list && !task.has_own_rows() &&
                         task.exclude.empty()),
-        bytes_(result.handover != nullptr ? 0 : nearest_in_tree_scratch(ctx, task)) {
+        bytes_(result.handover != nullptr ? 0 : task.bytes_beside + nearest_in_tree_scratch(ctx, task)) {
     if (task.collect != kernels::Collect::k_list) collector_ = make_collector(ctx, task, candidates_, result, bytes_);
   }
 
@@ -222,6 +224,7 @@ class TreeSearch {
     return a < b;
   }
   [[nodiscard]] bool are_equal(const QueryBatch& batch, std::int64_t a, std::int64_t b) const {
+    if (task_.max_key_of(batch.begin() + a) != task_.max_key_of(batch.begin() + b)) return false;
     return std::equal(batch.row(a), batch.row(a) + tree_.cols(), batch.row(b));
   }
   void copy_answer(std::int64_t from, std::int64_t to) {

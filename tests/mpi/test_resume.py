@@ -1,0 +1,173 @@
+"""`mpirun -n 3 vicinal knn TABLE -o DIR/ --resume kept`: a search of ranks that is killed goes on, with any number of
+ranks, and the merged parts are the file of one process, byte by byte.
+
+VICINAL_COMMAND is the command.
+"""
+
+# ctest: COST 40
+# ctest: PROCESSORS 2
+# ctest: TIMEOUT 600
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+from mpirun import ENVIRONMENT, MPIRUN, OPTIONS
+
+COMMAND = os.environ.get("VICINAL_COMMAND", "")
+LIMIT = 120  # s, of which a run takes some
+EVERY_BLOCK = ["--resume", "kept", "--resume-every", "0"]  # blocks of at most 64 rows
+
+pytestmark = pytest.mark.skipif(not (COMMAND and MPIRUN and os.environ.get("VICINAL_MPI_RANKS")),
+                                reason="the plug-in for MPI is not built here, or no mpirun")
+
+
+def words_of(ranks, words):
+    return [*([MPIRUN, "-n", str(ranks), *OPTIONS] if ranks else []), COMMAND, *words]
+
+
+def run(folder, ranks, *words):
+    return subprocess.run(words_of(ranks, words), cwd=folder, capture_output=True, text=True, timeout=LIMIT,
+                          env=ENVIRONMENT)
+
+
+def ok(folder, ranks, *words):
+    ran = run(folder, ranks, *words)
+    assert ran.returncode == 0, ran
+    return ran
+
+
+def errors(ran):
+    return [line for line in ran.stderr.splitlines() if "error:" in line]
+
+
+def blocks(folder):
+    """What the record tells of finished blocks."""
+    try:
+        return json.loads((folder / "kept" / "job.json").read_text())["state"].get("blocks", [])
+    except FileNotFoundError:
+        return []
+
+
+def ranks_of(mpirun):
+    """The processes that mpirun has started."""
+    listed = pathlib.Path(f"/proc/{mpirun.pid}/task/{mpirun.pid}/children").read_text().split()
+    return [int(pid) for pid in listed]
+
+
+def kill(folder, ranks, victim, at, *words):
+    """Kills one rank as soon as so many blocks are recorded; mpirun ends the others."""
+    running = subprocess.Popen(words_of(ranks, words), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               env=ENVIRONMENT)
+    until = time.monotonic() + LIMIT
+    while len(blocks(folder)) < at and running.poll() is None and time.monotonic() < until:
+        time.sleep(0.005)
+    assert running.poll() is None, "the search has ended before"
+    os.kill(sorted(ranks_of(running))[victim] if victim is not None else running.pid, signal.SIGKILL)
+    assert running.wait(timeout=LIMIT) != 0
+    # Ranks whose mpirun is killed end by themselves; the folder is locked until then.
+    while time.monotonic() < until:
+        found = run(folder, 0, "info", "kept/0.part")
+        lock = subprocess.run(["flock", "-n", "kept/lock", "true"], cwd=folder)
+        if found.returncode == 0 and lock.returncode == 0:
+            return
+        time.sleep(0.05)
+
+
+def check(folder, search, whole):
+    ok(folder, 0, "merge", "out/", "-o", f"merged{whole.suffix}")
+    assert (folder / f"merged{whole.suffix}").read_bytes() == whole.read_bytes()
+    assert not (folder / "kept").exists()
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """table.npy, most of whose rows have copies, queries.npy, and few.npy, a filter."""
+    generator = np.random.default_rng(8)
+    np.save(tmp_path / "table.npy", generator.integers(0, 5, (500, 3)) / 4)
+    np.save(tmp_path / "queries.npy", generator.integers(0, 5, (130, 3)) / 4)
+    np.save(tmp_path / "few.npy", np.arange(500) % 3 == 1)
+
+
+@pytest.mark.parametrize("ranks, search", [
+    (1, "knn table.npy -k 7"),
+    (3, "knn table.npy -k 60 --metric manhattan"),
+    (3, "knn table.npy queries.npy -k 5 --filter few.npy"),
+    (2, "radius table.npy -r 0.5"),
+    (3, "radius table.npy queries.npy -r 0.75 --filter few.npy"),
+    (3, "radius table.npy -r 0.5 --count"),
+])
+def test_blocks_of_ranks_are_the_file_of_one_process(tmp_path, tables, ranks, search):
+    whole = tmp_path / ("whole.npy" if "--count" in search else "whole.npz")
+    ok(tmp_path, 0, *search.split(), "-o", whole.name)
+    told = ok(tmp_path, ranks, *search.split(), "-o", "out/", *EVERY_BLOCK, "--json").stdout
+    count = json.loads(ok(tmp_path, ranks, *search.split(), "-o", "out2/", "--json").stdout)["neighbors"]
+    assert json.loads(told)["neighbors"] == count
+    check(tmp_path, search, whole)
+
+
+@pytest.fixture
+def slow(tmp_path):
+    """A search of some seconds, and its file."""
+    np.save(tmp_path / "slow.npy", np.random.default_rng(1).normal(size=(2500, 5)))
+    return ["slow.npy", "--metric", "minkowski", "--p", "3.5", "--threads", "1"]
+
+
+@pytest.mark.parametrize("search, ranks, victim, at, later", [
+    (["knn", "-k", "9"], 3, 0, 1, 2),
+    (["knn", "-k", "9"], 3, 2, 20, 4),
+    (["knn", "-k", "9"], 2, None, 12, 0),
+    (["radius", "-r", "0.5"], 2, 1, 8, 3),
+    (["radius", "-r", "0.5", "--count"], 3, 1, 3, 2),
+])
+def test_a_killed_rank(tmp_path, slow, search, ranks, victim, at, later):
+    whole = tmp_path / ("whole.npy" if "--count" in search else "whole.npz")
+    search = [*search, *slow]
+    ok(tmp_path, 0, *search, "-o", whole.name)
+    kill(tmp_path, ranks, victim, at, *search, "-o", "out/", *EVERY_BLOCK)
+    kept = len(blocks(tmp_path))
+    assert kept >= at and not (tmp_path / "out" / "manifest.json").exists()
+    # Another number of ranks twice: it is killed once more, and a block is lost.
+    kill(tmp_path, max(1, later), 0, kept + 1, *search, "-o", "out/", *EVERY_BLOCK)
+    (tmp_path / "kept" / "0.part").unlink()
+    told = ok(tmp_path, later, *search, "-o", "out/", *EVERY_BLOCK)
+    assert told.stderr.count("resumed from 'kept'") == 1, told
+    check(tmp_path, search, whole)
+
+
+def test_one_process_goes_on_with_blocks_of_ranks(tmp_path, slow):
+    search = ["knn", "-k", "9", *slow]
+    ok(tmp_path, 0, *search, "-o", "whole.npz")
+    kill(tmp_path, 2, 1, 5, *search, "-o", "out/", *EVERY_BLOCK)
+    told = ok(tmp_path, 0, *search, "-o", "merged.npz", *EVERY_BLOCK)
+    assert "resumed from 'kept'" in told.stderr
+    assert (tmp_path / "merged.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+
+
+def test_what_is_refused_is_one_sentence(tmp_path, tables, slow):
+    kill(tmp_path, 3, 1, 3, "knn", "-k", "9", *slow, "-o", "out/", *EVERY_BLOCK)
+    block = tmp_path / "kept" / "64.part"
+    data = bytearray(block.read_bytes())
+    for words, code, sentence in [
+        (["-k", "8", *slow], 2, "rank 0: --resume: 'kept/job.json' is of a job whose number of neighbors is 9"),
+        (["-k", "9", "table.npy"], 2, "rank 0: --resume: 'kept/job.json' is of a job"),
+        (["-k", "0", *slow], 2, "k: is 0, must be at least 1"),
+        (["-k", "9", *slow, "--rows", ":9"], 2, "rank 0: --rows: needs a file for the part"),
+        (["-k", "9", *slow, "--memory-limit", "10k"], 4, "rank 0: knn needs"),
+    ]:
+        ran = run(tmp_path, 2, "knn", *words, "-o", "out/", *EVERY_BLOCK)
+        assert ran.returncode == code and len(errors(ran)) == 1 and sentence in errors(ran)[0], ran
+    data[-40] ^= 1
+    block.write_bytes(data)
+    ran = run(tmp_path, 2, "knn", "-k", "9", *slow, "-o", "out/", *EVERY_BLOCK)
+    assert ran.returncode == 3 and "rank 0: --resume: 'kept/64.part' is damaged" in errors(ran)[0], ran
+    lines = [f"exec {COMMAND} knn table.npy -k 3 -o out/ --resume kept$OMPI_COMM_WORLD_RANK"]
+    ran = subprocess.run([MPIRUN, "-n", "2", *OPTIONS, "sh", "-c", *lines], cwd=tmp_path, capture_output=True, text=True,
+                         timeout=LIMIT, env=ENVIRONMENT)
+    assert ran.returncode == 2 and "--resume: is not the folder of rank 0" in errors(ran)[0], ran
