@@ -1,8 +1,7 @@
 // Few queries: what counts is the table's memory, which is read once, without a copy. Eight lanes share four rows at a
-// time and add up the squared differences to some queries in float32; a sum that is not above the bound of its query's
-// limit (formulas/nearest/few_queries.hpp) has its key formed in float64, which is rare once there is a limit. Further
-// queries find the rows in the cache. A lane takes four neighboring columns of every 32, so that N of the lemma is at
-// most d / 8 + 7. O(m n d).
+// time and add up the squared differences to all queries in float32; a sum that is not above the bound of its query's
+// limit (formulas/nearest/few_queries.hpp) has its key formed in float64, which is rare once there is a limit. A lane
+// takes four neighboring columns of every 32, so that N of the lemma is at most d / 8 + 7. O(m n d).
 #include <cstdint>
 #include <type_traits>
 
@@ -20,7 +19,6 @@ constexpr int kFewRows = 4;   // of these lanes, at a time
 constexpr int kFewEach = 4;   // columns of a lane
 constexpr int kFewStep = kFewLanes * kFewEach;
 constexpr std::int64_t kFewRowsOfBlock = kThreads / kFewLanes * kFewRows;
-constexpr std::int64_t kFewShortBlock = 8192;  // rows that do not fill the device: queries are divided, too
 
 struct FewTask {
   Eligible eligible;
@@ -29,7 +27,6 @@ struct FewTask {
   std::int64_t d;
   bool is_aligned;  // rows begin where four columns are one load
   std::int64_t queries;
-  std::int64_t queries_of_line;  // that one block looks at
   std::int64_t stride;
   const double* wide;
   const float* narrow;
@@ -79,10 +76,11 @@ class FewRows {
     for (int r = 0; r < kFewRows; ++r) rows_[r] = rows + min(first_ + r, task.count - 1) * task.d;
   }
 
-  /// Queries [first, first + count), at most kQueries, with their bounds.
+  /// All queries, at most kQueries, with their bounds.
   template <int kQueries>
-  __device__ void meet(std::int64_t first, int count, const float* bounds) const {
-    const float* const x = task_.narrow + first * task_.stride;
+  __device__ void meet(const float* bounds) const {
+    const auto count = static_cast<int>(task_.queries);
+    const float* const x = task_.narrow;
     float sums[kQueries][kFewRows] = {};
     Four y[kFewRows];
     read(lane_ * kFewEach, y);
@@ -113,7 +111,7 @@ class FewRows {
       for (int r = 0; r < kFewRows; ++r) {
         const float sum = core::sum_of_eight(sums[q][r], kWholeWarp);
         if (sum > bounds[q] || first_ + r >= task_.count) continue;
-        offer(first + q, r);
+        offer(q, r);
       }
       __syncwarp();
     }
@@ -145,20 +143,14 @@ class FewRows {
   const T* rows_[kFewRows];
 };
 
-/// A block's rows with the queries of its line of the grid.
 template <class T, int kQueries>
 __global__ void __launch_bounds__(kThreads) few_kernel(const T* rows, const __grid_constant__ FewTask task) {
-  __shared__ float bounds[core::kFewQueries];
-  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.y) * task.queries_of_line;
-  const auto count = static_cast<int>(min(task.queries - begin, task.queries_of_line));
-  if (static_cast<int>(threadIdx.x) < count) {
-    bounds[threadIdx.x] = __double2float_ru(core::few_queries_bound(task.sink.limits[begin + threadIdx.x], task.d));
+  __shared__ float bounds[kQueries];
+  if (threadIdx.x < task.queries) {
+    bounds[threadIdx.x] = __double2float_ru(core::few_queries_bound(task.sink.limits[threadIdx.x], task.d));
   }
   __syncthreads();
-  const FewRows<T> own(rows, task);
-  for (int q = 0; q < count; q += kQueries) {
-    own.template meet<kQueries>(begin + q, min(count - q, kQueries), bounds + q);
-  }
+  FewRows<T>(rows, task).template meet<kQueries>(bounds);
 }
 
 template <class T>
@@ -177,14 +169,13 @@ std::int64_t few_stride(std::int64_t d) {
 }
 
 template <class T>
-void launch_few(const Engine& engine, const T* rows, FewTask task) {
-  constexpr int kGroup = 8;
-  task.queries_of_line = task.count <= kFewShortBlock ? kGroup : core::kFewQueries;
-  const dim3 grid(blocks_for(task.count, kFewRowsOfBlock), blocks_for(task.queries, task.queries_of_line));
-  if (task.queries <= kGroup / 2) {
-    few_kernel<T, kGroup / 2><<<grid, kThreads, 0, engine.stream>>>(rows, task);
+void launch_few(const Engine& engine, const T* rows, const FewTask& task) {
+  constexpr int kMost = static_cast<int>(core::kFewQueries);
+  const unsigned blocks = blocks_for(task.count, kFewRowsOfBlock);
+  if (task.queries <= kMost / 2) {
+    few_kernel<T, kMost / 2><<<blocks, kThreads, 0, engine.stream>>>(rows, task);
   } else {
-    few_kernel<T, kGroup><<<grid, kThreads, 0, engine.stream>>>(rows, task);
+    few_kernel<T, kMost><<<blocks, kThreads, 0, engine.stream>>>(rows, task);
   }
 }
 

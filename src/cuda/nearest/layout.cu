@@ -92,6 +92,7 @@ std::uint64_t nearest_bytes(const Session& session, const plugin::Search& call) 
   search.metric = static_cast<Metric>(call.metric);
   const std::int64_t rows = layout.tile > 0 ? layout.tile : call.table.rows;
   search.table = {nullptr, static_cast<DType>(call.table.dtype), rows, call.table.cols};
+  search.queries = {nullptr, static_cast<DType>(call.queries.dtype), layout.group, call.queries.cols};
   if (static_cast<Method>(call.method) == Method::fused) {
     return layout.taken() + fused_bytes(session.engine, search, layout.group, call.k, for_the_screen(call, layout));
   }
@@ -102,7 +103,10 @@ std::uint64_t nearest_bytes(const Session& session, const plugin::Search& call) 
   DirectTask task;
   task.search = &search;
   task.lists.k = call.collect == plugin::kKList ? call.k : 0;
-  const std::uint64_t direct = direct_bytes(task, rows, layout.group, layout.scratch);
+  std::uint64_t direct = direct_bytes(task, rows, layout.group, layout.scratch);
+  if (const std::int64_t rest = call.queries.rows % layout.group; rest > 0) {  // few queries have longer blocks
+    direct = std::max(direct, direct_bytes(task, rows, rest, layout.scratch));
+  }
   if (!in_tree) return layout.taken() + direct;
   // Whatever a tree cannot decide is computed in full.
   return layout.taken() + std::max(direct, tree_search_bytes(call.table.cols, layout.group, layout.scratch));

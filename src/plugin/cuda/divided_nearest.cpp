@@ -257,8 +257,14 @@ kernels::Choice DividedNearest::choose(const NearestTask& task) const {
     take_part(task, by_rows, i, part);
     part.task.collect = task.collect;
     const kernels::Choice own = of(i).choose(part.task);
-    if (i == 0 || own.method == Method::direct) choice = own;
-    if (choice.method == Method::direct) break;  // which all devices serve
+    if (i == 0 || own.method == choice.method) {
+      choice = own;
+      continue;
+    }
+    // Parts may be so small that they take method direct, which all devices serve.
+    const kernels::Choice& fused = own.method == Method::fused ? own : choice;
+    const kernels::Choice& direct = own.method == Method::fused ? choice : own;
+    return can_fuse(task) ? fused : direct;
   }
   return choice;
 }
@@ -274,7 +280,11 @@ kernels::Costs DividedNearest::costs(const Context& ctx, const NearestTask& task
 }
 
 std::string DividedNearest::screens(const Context& ctx, const NearestTask& task) const {
-  return of(0).screens(ctx, task);
+  SearchPart part;
+  take_part(task, divides_rows(task), 0, part);
+  part.task.method = task.method;
+  part.task.collect = task.collect;
+  return of(0).screens(ctx, part.task);
 }
 
 bool DividedNearest::can_use_tree(const NearestTask& task) const {

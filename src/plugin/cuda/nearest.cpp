@@ -266,9 +266,11 @@ class DeviceNearest final : public CudaNearest {
   kernels::Choice choose(const NearestTask& task) const override {
     const bool stays = this->stays(*task.index);
     if (task.screen == ScreenType::automatic && are_few(task)) {
-      return {Method::direct,
-              "for so few queries the table is read once, and float32 sums with a proven bound drop "
-              "almost every row before its key is needed"};
+      return {Method::direct, stays
+                                  ? "for so few queries the table is read once, and float32 sums with a proven bound "
+                                    "drop almost every row before its key is needed"
+                                  : "the table does not fit the device, so it is streamed; for so few queries float32 "
+                                    "sums with a proven bound drop almost every row before its key is needed"};
     }
     if (can_fuse(task)) {
       return {Method::fused, stays

@@ -339,6 +339,20 @@ TEST_F(Cuda, TablesThatDoNotFitAreStreamed) {
   expect_same(knn(ctx, itself, {.k = 40}), knn(cpu(), itself, {.k = 40}), "within itself");
 }
 
+TEST_F(Cuda, FewQueriesOfATableThatDoesNotFit) {
+  const Shape shape = {200000, 64, 8};
+  const Rows rows = make_rows(Family::gaussian, shape, 10);
+  const auto table_values = singles(rows.table);
+  const auto query_values = singles(rows.queries);
+  const TableView table(table_values.data(), shape.n, shape.d);  // 51 MB
+  const Context ctx = small(16);
+  for (const std::int64_t m : {1, 8}) {
+    const TableView queries(query_values.data(), m, shape.d);
+    EXPECT_LE(plan_knn(ctx, table, &queries, {.k = 20}).device_memory, 16 * kMegabyte);
+    expect_same(knn(ctx, table, queries, {.k = 20}), knn(cpu(), table, queries, {.k = 20}), "m=" + std::to_string(m));
+  }
+}
+
 TEST_F(Cuda, TilesThroughTheScreenAreMerged) {
   if (cuda_status().architectures == "fake") GTEST_SKIP() << "the fake device has no screen";
   const Shape shape = {300000, 96, 300};
