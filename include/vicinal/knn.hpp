@@ -64,9 +64,26 @@ struct NeighborCounts {
   SearchStats stats;
 };
 
+/// When an index keeps the rows that method fused packs on the CPU.
+enum class Packing : std::uint8_t {
+  automatic,  ///< from the first search that packs them, if the memory limit allows
+  never,      ///< each search packs them
+  now,        ///< as `automatic`, and those of euclidean distances are packed when the index is made
+};
+
+/// "automatic", "never", "now".
+VICINAL_API std::string_view name_of(Packing packing) noexcept;
+/// The inverse of `name_of`; throws `invalid_argument` listing the names there are.
+VICINAL_API Packing packing_from(std::string_view name);
+
 struct IndexOptions {
   bool copy = false;  ///< own a copy of the table instead of borrowing it
   bool tree = false;  ///< build the kd-tree now instead of in the first search that needs it; `save` writes it
+  /// Packed rows make a search of few queries much faster. They take, for each screen that was used, d + 12 bytes a row
+  /// (int8), 2 d + 12 (bfloat16) or 4 d + 12 (float32), for euclidean distances, cosine and inner product each. Plans
+  /// count them. A later search of the index that needs their memory drops them. Not kept: rows of block sources, and
+  /// with a CUDA context.
+  Packing packed = Packing::automatic;
 };
 
 /// A table prepared for searches by any metric: it is checked for NaN and infinity, its center is computed, and equal

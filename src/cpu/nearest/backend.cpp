@@ -15,6 +15,14 @@ namespace vicinal {
 namespace kernels {
 namespace {
 
+/// Whether the index has all rows packed for the first screen of a task.
+bool is_packed(const Context& ctx, const NearestTask& task) {
+  const std::vector<PackedNeed> needs = cpu::packed_needs(ctx, task);
+  if (needs.empty()) return false;
+  const auto packed = task.index->packed.get(needs.front().kind);
+  return packed && packed->is_complete();
+}
+
 class CpuNearest final : public NearestBackend {
  public:
   void prepare(const Context& ctx, Prepared& index) const override { cpu::prepare(ctx, index); }
@@ -31,7 +39,16 @@ class CpuNearest final : public NearestBackend {
   bool can_fuse(const NearestTask& task) const override {
     return cpu::screen_serves(task.metric, task.screen, task.queries.cols());
   }
-  Choice choose(const NearestTask& task) const override { return cpu::choose(task, can_fuse(task)); }
+  Choice choose(const Context& ctx, const NearestTask& task) const override {
+    NearestTask fused = task;
+    fused.method = Method::fused;
+    const bool fuses = can_fuse(task);
+    return cpu::choose(task, fuses, fuses && task.kept_screens > 0 && is_packed(ctx, fused));
+  }
+  std::vector<PackedNeed> packed_needs(const Context& ctx, const NearestTask& task) const override {
+    return cpu::packed_needs(ctx, task);
+  }
+  void pack(const Context& ctx, const NearestTask& task) const override { cpu::pack_rows(ctx, task); }
   Costs costs(const Context& ctx, const NearestTask& task) const override {
     return cpu::costs(ctx, task, screens(ctx, task).rfind("int8", 0) == 0);
   }

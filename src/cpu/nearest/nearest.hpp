@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "backend/backend.hpp"
 #include "backend/nearest.hpp"
@@ -15,7 +16,12 @@ void nearest(const Context& ctx, const kernels::NearestTask& task, kernels::Near
 /// the task says of radii is not used: the collector has the limits.
 void nearest(const Context& ctx, const kernels::NearestTask& task, Collector& collector, SearchStats& stats);
 
-/// Bytes of scratch that `nearest` takes for the task.
+/// What the task's screens may keep in the index (kernels::NearestBackend::packed_needs), and packing for those that
+/// do.
+std::vector<kernels::PackedNeed> packed_needs(const Context& ctx, const kernels::NearestTask& task);
+void pack_rows(const Context& ctx, const kernels::NearestTask& task);
+
+/// Bytes of scratch that `nearest` takes for the task, without what it keeps in the index.
 std::uint64_t nearest_scratch(const Context& ctx, const kernels::NearestTask& task);
 
 }  // namespace vicinal::cpu

@@ -28,6 +28,7 @@ KnnSummary find_into(const Context& ctx, const Index& index, SearchRequest& requ
   check_output(ctx, output);
   const kernels::Backend& backend = kernels::backend_of(ctx);
   request.lists = SearchRequest::Lists::passed_on;
+  request.keeps_packed = true;
   ops::Job job = ops::plan_job(ctx, kernels::prepared_of(index), request, true);
   core::require_memory(ctx, job.plan.memory, "knn");
   backend.nearest().check_queries(ctx, job.task);
@@ -45,6 +46,7 @@ Classification classify_by(const Context& ctx, const Index& index, SearchRequest
   const kernels::Backend& backend = kernels::backend_of(ctx);
   request.lists = SearchRequest::Lists::passed_on;
   request.voting = &voting;
+  request.keeps_packed = true;
   ops::Job job = ops::plan_job(ctx, kernels::prepared_of(index), request, true);
   if (job.holds_lists && !backend.nearest().holds_lists(job.task, nullptr)) {
     job.plan.reason += voting.weights == Weighting::custom

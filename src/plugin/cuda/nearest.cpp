@@ -248,7 +248,7 @@ class DeviceNearest final : public CudaNearest {
     asked.method = static_cast<std::int32_t>(Method::fused);
     return device_->functions().fused_serves(device_->engine(), &asked) != 0;
   }
-  kernels::Choice choose(const NearestTask& task) const override {
+  kernels::Choice choose(const Context& /*ctx*/, const NearestTask& task) const override {
     const bool stays = this->stays(*task.index);
     if (can_fuse(task)) {
       return {Method::fused, stays

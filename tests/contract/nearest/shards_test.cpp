@@ -217,16 +217,16 @@ TEST(NearestShards, TheSameBits) {
 // Rows whose distances are the same but for rounding: many have different keys, and the same root.
 TEST(NearestShards, AreMergedByKeys) {
   constexpr std::int64_t kCols = 24;
-  constexpr std::int64_t kRows = 600;
+  constexpr std::int64_t kTableRows = 600;
   constexpr std::int64_t kQueries = 120;
-  const std::vector<double> rows = permuted_decimals(kRows, kCols, 7);
+  const std::vector<double> rows = permuted_decimals(kTableRows, kCols, 7);
   std::vector<double> asked;
   for (std::int64_t i = 0; i < kQueries; ++i) asked.insert(asked.end(), kCols, 0.01 * static_cast<double>(i) + 0.005);
   Divided search;
-  search.table = TableView(rows.data(), kRows, kCols);
+  search.table = TableView(rows.data(), kTableRows, kCols);
   search.queries = TableView(asked.data(), kQueries, kCols);
   for (const int ranks : {2, 3, 7}) {
-    search.cuts = uneven_cuts(kRows, ranks, 1);
+    search.cuts = uneven_cuts(kTableRows, ranks, 1);
     search.query_cuts = query_cuts_of(kQueries, ranks, 0);
     const KnnOptions options = {.k = 10};
     const NeighborGraph expected = search.knn_of_whole(context_of(Isa::baseline, 2), options);
