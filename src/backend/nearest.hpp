@@ -307,6 +307,18 @@ struct Costs {
   double tree_row_alone = 0;  ///< and at least, however few queries there are: a query does not share its rows
 };
 
+/// A k-nearest search that is repeated with other queries, as many. Takes no memory and starts no thread after its
+/// first run.
+class RepeatedSearch {
+ public:
+  RepeatedSearch() = default;
+  RepeatedSearch(const RepeatedSearch&) = delete;
+  RepeatedSearch& operator=(const RepeatedSearch&) = delete;
+  virtual ~RepeatedSearch() = default;
+  /// For the queries that the task has now. Throws `bad_data` for those that are not finite.
+  virtual void run(const ListMemory& lists, SearchStats& stats) = 0;
+};
+
 class NearestBackend {
  public:
   NearestBackend() = default;
@@ -356,6 +368,10 @@ class NearestBackend {
   virtual bool holds_lists(const NearestTask& /*task*/, const VoteOptions* /*voting*/) const { return true; }
   virtual void search_into(const Context& ctx, const NearestTask& task, const ListMemory& lists,
                            SearchStats& stats) const;
+  /// A search to be repeated, of context and task, which must outlive it; null where the backend has none.
+  virtual std::unique_ptr<RepeatedSearch> repeat(const Context& /*ctx*/, const NearestTask& /*task*/) const {
+    return nullptr;
+  }
   virtual void classify(const Context& ctx, const NearestTask& task, const VoteTask& votes, std::span<Vote> result,
                         SearchStats& stats) const;
 };

@@ -33,8 +33,7 @@ class CpuNearest final : public NearestBackend {
     if (task.self) return;  // the table was checked when it was prepared
     const auto [row, col] = cpu::find_non_finite(ctx, task.queries);
     if (row < 0) return;
-    throw Error(ErrorCode::bad_data, "queries: row " + std::to_string(task.first_query + row) + ", column " +
-                                         std::to_string(col) + " is not a finite number");
+    cpu::refuse_query(task.first_query + row, col);
   }
   bool can_fuse(const NearestTask& task) const override {
     return cpu::screen_serves(task.metric, task.screen, task.queries.cols());
@@ -75,6 +74,10 @@ class CpuNearest final : public NearestBackend {
     if (task.method == Method::kdtree) return cpu::nearest_in_tree(ctx, task, result);
     if (is_of_a_paper(task.method)) return cpu::nearest_by_paper(ctx, task, result);
     cpu::nearest(ctx, task, result);
+  }
+  std::unique_ptr<RepeatedSearch> repeat(const Context& ctx, const NearestTask& task) const override {
+    const bool by_blocks = task.method == Method::fused || task.method == Method::direct;
+    return by_blocks && !task.index->table.is_block_source() ? cpu::repeated_search(ctx, task) : nullptr;
   }
   std::uint64_t host_bytes(const Context& ctx, const NearestTask& task) const override {
     if (task.method == Method::kdtree) return cpu::nearest_in_tree_scratch(ctx, task);

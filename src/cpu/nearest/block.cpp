@@ -57,6 +57,8 @@ RowBlock::RowBlock(const kernels::NearestTask& task, const SimdKernels& simd, st
       packing_(screens.size()),
       own_(screens.size()) {
   distinct_.reserve(static_cast<std::size_t>(capacity));
+  rows_.reserve(static_cast<std::size_t>(capacity));
+  zero_.reserve(static_cast<std::size_t>(capacity));
 }
 
 std::uint64_t RowBlock::bytes(const kernels::NearestTask& task, std::int64_t capacity,

@@ -20,15 +20,19 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "core/context_state.hpp"
+#include "core/in_steps.hpp"
 #include "core/infinity.hpp"
 #include "core/parallel.hpp"
 #include "core/raw_vector.hpp"
+#include "core/table_access.hpp"
 #include "cpu/nearest/batch_steps.hpp"
 #include "cpu/nearest/block.hpp"
 #include "cpu/nearest/collector.hpp"
@@ -156,19 +160,24 @@ class Search {
         single_rows_(ranks_single_rows(task, screened())),
         parts_(given == nullptr ? parts_of(task, sizes_) : 0),
         ladder_(make_ladder(ctx, task, types_)),
-        kept_(types_.size()) {
+        kept_(types_.size()),
+        batch_(task_, simd_, ladder_),
+        block_(task_, simd_, std::max(sizes_.block, sizes_.sample), ladder_) {
     all_.collector = collector_;
   }
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
 
+  /// May be called again, when the task has other queries, as many: then it takes no memory.
   void run() {
-    QueryBatch batch(task_, simd_, ladder_);
-    RowBlock block(task_, simd_, std::max(sizes_.block, sizes_.sample), ladder_);
+    ready_workers();
+    for (WorkerScratch& worker : workers_) worker.survived = 0;
     const std::int64_t m = task_.queries.rows();
     BatchSteps steps(sizes_.batch, result_.handover);
     for (std::int64_t begin = 0; begin < m;) {
       const std::int64_t end = std::min(m, begin + steps.next());
       try {
-        steps.fitted(end - begin, search_batch(batch, block, begin, end));
+        steps.fitted(end - begin, search_batch(batch_, block_, begin, end));
         begin = end;
       } catch (const kernels::NoRoom&) {
         steps.failed(end - begin);
@@ -215,7 +224,68 @@ class Search {
     std::vector<std::uint8_t> weak;  // [batch] the screen kept more than a quarter of some block
   };
 
+  // Lists of some of the table's rows, for all queries.
+  struct RowPart {
+    explicit RowPart(Search& search) {
+      ids.resize(search.result_.ids.size());
+      distances.resize(search.result_.distances.size());
+      counts.resize(search.result_.counts.size());
+      result.handover = search.result_.handover;
+      collector = make_collector(search.ctx_, search.task_, search.candidates_, result, search.bytes_);
+    }
+    std::vector<std::int64_t> ids, offsets, counts;
+    std::vector<double> distances;
+    SearchStats stats;
+    kernels::NearestResult result{ids, distances, offsets, counts, stats};
+    std::unique_ptr<Collector> collector;
+    Pass pass;                        // of a search by screens
+    std::unique_ptr<RowBlock> block;  // of one without
+    std::vector<double> scratch;
+  };
+
   [[nodiscard]] bool screened() const { return !types_.empty(); }
+
+  // Takes what each worker will need, whichever of them will work.
+  void ready_workers() {
+    if (is_ready_) return;
+    is_ready_ = true;
+    if (splits_rows_ && task_.collect == kernels::Collect::k_list) make_row_parts();
+    if (!screened()) return;
+    for (WorkerScratch& scratch : workers_) {
+      scratch.survivors.resize(static_cast<std::size_t>(sizes_.group * std::max(sizes_.block, sizes_.sample)));
+      scratch.counts.reserve(static_cast<std::size_t>(sizes_.group));
+      scratch.thresholds.resize(static_cast<std::size_t>(sizes_.group));
+      scratch.row.resize(static_cast<std::size_t>(d_));
+      if (single_rows_ && !block_.borrows()) {
+        scratch.elements.resize(static_cast<std::size_t>(chunk_rows_ * block_.element_bytes()));
+      }
+      if (sizes_.sample > 0) {
+        scratch.heap_keys.reserve(static_cast<std::size_t>(task_.k));
+        scratch.heap_ids.reserve(static_cast<std::size_t>(task_.k));
+      }
+    }
+    if (parts_ == 0) return;
+    parts_of_table_.resize(static_cast<std::size_t>(parts_));
+    for (auto& part : parts_of_table_) part = std::make_unique<RowPart>(*this);
+    blocks_of_workers_.resize(workers_.size());
+    for (auto& block : blocks_of_workers_) {
+      block = worker_block(ladder_);
+      if (!single_rows_) block->reserve_rows();
+    }
+  }
+  void make_row_parts() {
+    row_parts_.clear();
+    if (n_ <= sizes_.block) return;
+    for (std::size_t w = 0; w < workers_.size(); ++w) {
+      auto& part = row_parts_.emplace_back(std::make_unique<RowPart>(*this));
+      part->block = worker_block({});
+      part->block->reserve_rows();
+      part->scratch.resize(static_cast<std::size_t>(d_));
+    }
+  }
+  [[nodiscard]] std::unique_ptr<RowBlock> worker_block(std::span<const Screen> screens) const {
+    return std::make_unique<RowBlock>(task_, simd_, sizes_.block, screens);
+  }
 
   // The answers of queries [begin, end). Returns the bytes that lists took of the room of a Handover.
   std::uint64_t search_batch(QueryBatch& batch, RowBlock& block, std::int64_t begin, std::int64_t end) {
@@ -248,13 +318,14 @@ class Search {
         task_.collect == kernels::Collect::radius
             ? std::clamp<std::int64_t>((end - begin) / (4 * std::int64_t{ctx_.threads()}), 1, 256)
             : 256;
-    core::parallel_for(ctx_, (end - begin + share - 1) / share, [&](std::int64_t task, int) {
+    const auto finish = [&](std::int64_t task, int) {
       const std::int64_t last = std::min(end, begin + (task + 1) * share);
       for (std::int64_t q = begin + task * share; q < last; ++q) {
         ctx_.check_cancelled();
         collector_->finish(q);
       }
-    });
+    };
+    parallel_for((end - begin + share - 1) / share, finish);
     const std::uint64_t found = bytes_.load();
     collector_->end();
     for (const std::uint8_t weak : all_.weak) result_.stats.uncertified += weak;
@@ -272,7 +343,8 @@ class Search {
   // index may keep.
   void search_sample(const QueryBatch& batch, RowBlock& block, std::int64_t size, Stage stage) {
     constexpr std::int64_t kRun = kMaxTileRows;
-    std::vector<std::int64_t> rows;
+    std::vector<std::int64_t>& rows = sample_rows_;
+    rows.clear();
     const std::int64_t runs = (size + kRun - 1) / kRun;
     for (std::int64_t r = 0; r < runs; ++r) {
       const std::int64_t first = r * (n_ / kRun - 1) / std::max<std::int64_t>(runs - 1, 1) * kRun;
@@ -323,9 +395,10 @@ class Search {
     if (rows && !single_rows_) block.reserve_rows();
     const unsigned needed = begin_packing(block, levels);
     if (single_rows_ && needed == 0) return;
-    core::parallel_for(ctx_, block.panels(), [&](std::int64_t panel, int worker) {
+    const auto prepare = [&](std::int64_t panel, int worker) {
       prepare_panel(block, panel, rows && !single_rows_, needed, workers_[static_cast<std::size_t>(worker)]);
-    });
+    };
+    parallel_for(block.panels(), prepare);
     finish_packing(block, needed);
   }
   // The same by one worker, without rows for keys.
@@ -342,10 +415,11 @@ class Search {
     if (!screened()) {
       prepare_block(block, true, 0);
       const std::int64_t groups = (batch.size() + sizes_.group - 1) / sizes_.group;
-      core::parallel_for(ctx_, groups, [&](std::int64_t g, int /*worker*/) {
+      const auto rank_groups = [&](std::int64_t g, int /*worker*/) {
         const std::int64_t first = g * sizes_.group;
         rank_group(batch, block, first, std::min(sizes_.group, batch.size() - first), *collector_);
-      });
+      };
+      parallel_for(groups, rank_groups);
       return;
     }
     unsigned packed = first_levels(all_, stage);
@@ -387,9 +461,10 @@ class Search {
 
   // Every tile of queries, or those that are pending, against the block.
   void screen_block(const QueryBatch& batch, const RowBlock& block, Stage stage, bool pending) {
-    core::parallel_for(ctx_, groups_of(batch), [&](std::int64_t g, int worker) {
+    const auto screen = [&](std::int64_t g, int worker) {
       screen_group(all_, batch, block, stage, pending, g, workers_[static_cast<std::size_t>(worker)]);
-    });
+    };
+    parallel_for(groups_of(batch), screen);
   }
   void screen_group(Pass& pass, const QueryBatch& batch, const RowBlock& block, Stage stage, bool pending,
                     std::int64_t group, WorkerScratch& scratch) {
@@ -435,18 +510,13 @@ class Search {
 
   // The table in rounds of parts (see above).
   void search_parts(const QueryBatch& batch) {
-    struct Part {
-      Pass pass;
-      std::vector<std::int64_t> ids, offsets, counts;
-      std::vector<double> distances;
-      SearchStats stats;
-      kernels::NearestResult result{ids, distances, offsets, counts, stats};
-      std::unique_ptr<Collector> collector;
-    };
-    std::vector<std::unique_ptr<Part>> parts(static_cast<std::size_t>(parts_));
-    std::vector<std::unique_ptr<RowBlock>> blocks_of_workers(workers_.size());
     const std::int64_t blocks = (n_ + sizes_.block - 1) / sizes_.block;
     const std::int64_t end = batch.begin() + batch.size();
+    for (const auto& part : parts_of_table_) {
+      part->pass.collector = part->collector.get();
+      part->pass.climbs = all_.climbs;
+      part->pass.weak.assign(static_cast<std::size_t>(batch.size()), 0);
+    }
     std::int64_t begin_block = 0;
     for (const double share : kRounds) {
       const std::int64_t end_block =
@@ -454,20 +524,10 @@ class Search {
       const std::int64_t count = end_block - begin_block;
       if (count <= 0) continue;
       const std::int64_t used = std::min(count, parts_);
-      core::parallel_for(ctx_, used, [&](std::int64_t p, int worker) {
-        auto& part = parts[static_cast<std::size_t>(p)];
-        if (!part) {
-          part = std::make_unique<Part>();
-          part->ids.resize(result_.ids.size());
-          part->distances.resize(result_.distances.size());
-          part->collector = make_collector(ctx_, task_, candidates_, part->result, bytes_);
-          part->pass.collector = part->collector.get();
-          part->pass.climbs = all_.climbs;
-          part->pass.weak.assign(static_cast<std::size_t>(batch.size()), 0);
-        }
+      const auto search_part = [&](std::int64_t p, int worker) {
+        const auto& part = parts_of_table_[static_cast<std::size_t>(p)];
         part->collector->begin(batch.begin(), end);
-        auto& block = blocks_of_workers[static_cast<std::size_t>(worker)];
-        if (!block) block = std::make_unique<RowBlock>(task_, simd_, sizes_.block, ladder_);
+        const auto& block = blocks_of_workers_[static_cast<std::size_t>(worker)];
         const std::int64_t last = begin_block + (p + 1) * count / used;
         for (std::int64_t b = begin_block + p * count / used; b < last; ++b) {
           const std::int64_t first = b * sizes_.block;
@@ -475,13 +535,15 @@ class Search {
           search_block_alone(part->pass, batch, *block, workers_[static_cast<std::size_t>(worker)]);
           if (worker == 0) ctx_.report("search", static_cast<double>(b) / static_cast<double>(blocks));
         }
-      });
-      for (std::int64_t p = 0; p < used; ++p) collector_->absorb(*parts[static_cast<std::size_t>(p)]->collector);
+      };
+      parallel_for(used, search_part);
+      for (std::int64_t p = 0; p < used; ++p) {
+        collector_->absorb(*parts_of_table_[static_cast<std::size_t>(p)]->collector);
+      }
       for (std::int64_t i = 0; i < batch.size(); ++i) seeds_[i] = limit(batch, i, *collector_);
       begin_block = end_block;
     }
-    for (const auto& part : parts) {
-      if (!part) continue;
+    for (const auto& part : parts_of_table_) {
       for (std::size_t i = 0; i < all_.weak.size(); ++i) all_.weak[i] |= part->pass.weak[i];
       for (std::size_t tile = 0; tile < all_.climbs.size(); ++tile) {
         all_.climbs[tile].level = std::max(all_.climbs[tile].level, part->pass.climbs[tile].level);
@@ -531,41 +593,39 @@ class Search {
   // Each worker ranks blocks of its own for all queries and keeps its own lists, which are joined at the end: the k
   // best by (key, id) of the parts' k best are the k best of all, whoever saw which block.
   void search_by_rows(const QueryBatch& batch) {
-    struct Part {
-      std::vector<std::int64_t> ids, offsets, counts;
-      std::vector<double> distances;
-      SearchStats stats;
-      kernels::NearestResult result{ids, distances, offsets, counts, stats};
-      std::unique_ptr<Collector> collector;
-      std::unique_ptr<RowBlock> block;
-      std::vector<double> scratch;
-    };
-    std::vector<std::unique_ptr<Part>> parts(workers_.size());
     const std::int64_t blocks = (n_ + sizes_.block - 1) / sizes_.block;
-    core::parallel_for(ctx_, blocks, [&](std::int64_t b, int worker) {
-      auto& part = parts[static_cast<std::size_t>(worker)];
-      if (!part) {
-        part = std::make_unique<Part>();
-        part->ids.resize(result_.ids.size());
-        part->distances.resize(result_.distances.size());
-        part->counts.resize(result_.counts.size());
-        part->result.handover = result_.handover;
-        part->collector = make_collector(ctx_, task_, candidates_, part->result, bytes_);
-        part->collector->begin(batch.begin(), batch.begin() + batch.size());
-        part->block = std::make_unique<RowBlock>(task_, simd_, sizes_.block, std::span<const Screen>());
+    if (blocks == 1) {          // nothing to divide, nothing to join
+      if (!has_whole_table_) {  // a search that is repeated finds it ready
+        block_.assign(0, n_);
+        block_.reserve_rows();
+        for (std::int64_t p = 0; p < block_.panels(); ++p) block_.prepare_panel(p, workers_[0].row);
+        has_whole_table_ = true;
       }
+      rank_group(batch, block_, 0, batch.size(), *collector_);
+      return;
+    }
+    const bool stay = task_.collect == kernels::Collect::k_list;  // else they grow, and give back what they took
+    if (!stay) make_row_parts();
+    for (const auto& part : row_parts_) part->collector->begin(batch.begin(), batch.begin() + batch.size());
+    const auto search_rows = [&](std::int64_t b, int worker) {
+      const auto& part = row_parts_[static_cast<std::size_t>(worker)];
       const std::int64_t first = b * sizes_.block;
       part->block->assign(first, std::min(n_, first + sizes_.block) - first);
-      part->block->reserve_rows();
       for (std::int64_t p = 0; p < part->block->panels(); ++p) {
         part->block->prepare_panel(p, part->scratch);
       }
       rank_group(batch, *part->block, 0, batch.size(), *part->collector);
       if (worker == 0) ctx_.report("search", static_cast<double>(b) / static_cast<double>(blocks));
-    });
-    for (const auto& part : parts) {
-      if (part) collector_->absorb(*part->collector);
-    }
+    };
+    parallel_for(blocks, search_rows);
+    for (const auto& part : row_parts_) collector_->absorb(*part->collector);
+    if (!stay) row_parts_.clear();
+  }
+
+  // core::parallel_for by a reference to the body, which needs no memory.
+  template <class Body>
+  void parallel_for(std::int64_t tasks, const Body& body) {
+    core::parallel_for(ctx_, tasks, std::cref(body));
   }
 
   // The smallest key known to bound the answer; infinity while nothing is known.
@@ -852,7 +912,9 @@ class Search {
     keys_.sums(batch.row(i), rows, count, keys);
     const std::int64_t query = batch.begin() + i;
     double now = limit(batch, i, collector);
+    const bool are_sums = keys_.are_sums();
     for (std::int64_t s = 0; s < count; ++s) {
+      if (are_sums && keys[s] > now && keys[s] < kInfinity) continue;  // most, without a step more
       const double key = keys_.key_of(keys[s], batch.is_zero(i) || zero[s]);
       if (!(std::fabs(key) < kInfinity)) [[unlikely]] {
         keys_.refuse_overflow(query, block.distinct(at[s]));
@@ -887,10 +949,66 @@ class Search {
   std::mutex kept_mutex_;
   std::vector<std::shared_ptr<KeptRows>> kept_;  // one a screen, where it was asked for
   Pass all_;                                     // of the whole table
+  QueryBatch batch_;
+  RowBlock block_;
+  bool is_ready_ = false;
+  bool has_whole_table_ = false;  // `block_`, where one block is the table and every row is ranked
+  std::vector<std::int64_t> sample_rows_;
+  std::vector<std::unique_ptr<RowPart>> row_parts_;       // one a worker, where the rows are divided among them
+  std::vector<std::unique_ptr<RowPart>> parts_of_table_;  // one a part of a round
+  std::vector<std::unique_ptr<RowBlock>> blocks_of_workers_;
   std::vector<double> seeds_;  // [batch] a key that bounds the k-th nearest: from the sample, from the last round
 };
 
+/// Lists and memory of a search that is repeated.
+class Repeated final : public kernels::RepeatedSearch {
+ public:
+  Repeated(const Context& ctx, const kernels::NearestTask& task)
+      : ctx_(ctx),
+        task_(task),
+        ids_(static_cast<std::size_t>(task.queries.rows() * task.k)),
+        distances_(ids_.size()),
+        row_(static_cast<std::size_t>(task.queries.cols())),
+        result_{ids_, distances_, unused_, unused_, stats_},
+        search_(ctx, task, result_, nullptr) {}
+
+  void run(const kernels::ListMemory& lists, SearchStats& stats) override {
+    for (std::int64_t i = 0; i < task_.queries.rows(); ++i) {
+      if (i % 64 == 0) ctx_.check_cancelled();
+      core::widen_rows(task_.queries, i, i + 1, row_.data());
+      for (std::size_t j = 0; j < row_.size(); ++j) {
+        if (!std::isfinite(row_[j])) refuse_query(task_.first_query + i, static_cast<std::int64_t>(j));
+      }
+    }
+    stats_ = {};
+    search_.run();
+    core::copy_in_steps(ctx_, ids_, lists.ids);
+    core::copy_in_steps(ctx_, distances_, lists.distances);
+    stats = stats_;
+  }
+
+ private:
+  const Context& ctx_;
+  const kernels::NearestTask& task_;
+  std::vector<std::int64_t> ids_;
+  std::vector<double> distances_;
+  std::vector<std::int64_t> unused_;
+  std::vector<double> row_;
+  SearchStats stats_;
+  kernels::NearestResult result_;
+  Search search_;
+};
+
 }  // namespace
+
+void refuse_query(std::int64_t row, std::int64_t col) {
+  throw Error(ErrorCode::bad_data,
+              "queries: row " + std::to_string(row) + ", column " + std::to_string(col) + " is not a finite number");
+}
+
+std::unique_ptr<kernels::RepeatedSearch> repeated_search(const Context& ctx, const kernels::NearestTask& task) {
+  return std::make_unique<Repeated>(ctx, task);
+}
 
 std::vector<kernels::PackedNeed> packed_needs(const Context& ctx, const kernels::NearestTask& task) {
   if (task.method != Method::fused || task.index->table.is_block_source()) return {};

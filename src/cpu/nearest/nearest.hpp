@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -15,6 +16,12 @@ void nearest(const Context& ctx, const kernels::NearestTask& task, kernels::Near
 /// The same for a collector of the caller's, by methods fused and direct. `task.collect` is Collect::count, and what
 /// the task says of radii is not used: the collector has the limits.
 void nearest(const Context& ctx, const kernels::NearestTask& task, Collector& collector, SearchStats& stats);
+
+/// The same again and again (kernels::NearestBackend::repeat), by methods fused and direct.
+std::unique_ptr<kernels::RepeatedSearch> repeated_search(const Context& ctx, const kernels::NearestTask& task);
+
+/// Throws `bad_data` for a query with a number that is not finite.
+[[noreturn]] void refuse_query(std::int64_t row, std::int64_t col);
 
 /// What the task's screens may keep in the index (kernels::NearestBackend::packed_needs), and packing for those that
 /// do.

@@ -34,7 +34,7 @@ std::vector<std::uint64_t> third_of(std::int64_t n) {
   return filter;
 }
 
-class Packed : public ::testing::TestWithParam<std::tuple<Metric, DType>> {
+class PackedIndex : public ::testing::TestWithParam<std::tuple<Metric, DType>> {
  protected:
   void SetUp() override {
     if (std::string(getenv("VICINAL_TEST_DEVICE") != nullptr ? getenv("VICINAL_TEST_DEVICE") : "") == "cuda") {
@@ -47,7 +47,7 @@ class Packed : public ::testing::TestWithParam<std::tuple<Metric, DType>> {
 
 // The first search packs, the second finds what it packed; then fewer queries, which now are screened, lists of other
 // lengths, a radius, counts, a filter, excluded rows, the table within itself, and another metric between them.
-TEST_P(Packed, RepeatedSearchesOfOneIndex) {
+TEST_P(PackedIndex, RepeatedSearchesOfOneIndex) {
   std::uint64_t turn = static_cast<std::uint64_t>(metric()) * 5 + static_cast<std::uint64_t>(dtype());
   for (const Family family : {Family::gaussian, Family::integer_ties, Family::mostly_duplicates, Family::offset,
                               Family::clusters_1e3, Family::zero_rows}) {
@@ -109,7 +109,7 @@ TEST_P(Packed, RepeatedSearchesOfOneIndex) {
 }
 
 // Several threads search one index at once that has nothing packed yet: each is right, and so is whoever comes later.
-TEST_P(Packed, SearchedByThreadsAtOnce) {
+TEST_P(PackedIndex, SearchedByThreadsAtOnce) {
   const Shape shape = {sanitized<std::int64_t>(9001, 3001), 16, 31};
   const Rows rows = make_rows(Family::gaussian, shape, 7);
   const Stored table(rows.table, shape.d, dtype(), Layout::contiguous);
@@ -138,7 +138,7 @@ TEST_P(Packed, SearchedByThreadsAtOnce) {
 }
 
 // What is counted does not depend on the number of threads.
-TEST_P(Packed, SameStatisticsForEveryNumberOfThreads) {
+TEST_P(PackedIndex, SameStatisticsForEveryNumberOfThreads) {
   const Shape shape = {5003, 24, 40};
   const Rows rows = make_rows(Family::clusters_1e3, shape, 3);
   const Stored table(rows.table, shape.d, dtype(), Layout::contiguous);
@@ -154,7 +154,7 @@ TEST_P(Packed, SameStatisticsForEveryNumberOfThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Search, Packed,
+INSTANTIATE_TEST_SUITE_P(Search, PackedIndex,
                          ::testing::Combine(::testing::ValuesIn(kScreened),
                                             ::testing::Values(DType::uint8, DType::float16, DType::bfloat16,
                                                               DType::float32, DType::float64)),

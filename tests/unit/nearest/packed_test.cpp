@@ -157,7 +157,11 @@ TEST_F(KeptByAnIndex, ACancelledSearchLeavesAnIndexThatWorks) {
     };
     const Context ctx = Context::cpu({.threads = 2, .progress = watch, .cancel = token});
     try {
-      (void)knn(ctx, index, queries(), {.k = 3, .method = Method::fused});
+      if (reports % 2 == 0) {
+        (void)knn(ctx, index, queries(), {.k = 3, .method = Method::fused});
+      } else {  // block by block
+        (void)count(ctx, index, queries(), {.radius = 1, .method = Method::fused});
+      }
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::cancelled);
     }
