@@ -12,5 +12,6 @@ Command add_bench_papers(const Parser& root);
 Command add_bench_peak(const Parser& root);
 Command add_bench_ranks(const Parser& root);
 Command add_bench_read(const Parser& root);
+Command add_bench_ready(const Parser& root);
 
 }  // namespace vicinal::cli

@@ -85,7 +85,7 @@ std::int64_t wrong_queries(const Context& running, const BenchTable& table, cons
   options.screen = ScreenType::automatic;
   std::int64_t wrong = 0;
   const std::int64_t checked = std::min(sample, graph.rows);
-  const Index index(ctx, table.view);
+  const Index index(ctx, table.view, {.packed = Packing::never});
   for (std::int64_t i = 0; i < checked; ++i) {
     const std::int64_t row = i * graph.rows / checked;
     const std::int64_t self = asked == nullptr ? row : -1;

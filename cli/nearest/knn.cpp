@@ -70,7 +70,7 @@ void KnnCommand::run_in_blocks(const Runtime& runtime, const Context& ctx, const
   whole.facts = {{"k", options.k, "number of neighbors"}};
   whole.filter = options.filter;
   whole.plan = plan_knn(ctx, rows, queries.empty() ? nullptr : &tables.asked.view, options);
-  const Index index(ctx, rows);
+  const Index index(ctx, rows, {.packed = Packing::never});
   KnnOptions of_block = options;
   of_block.max_radius = std::numeric_limits<double>::infinity();
   of_block.method = whole.plan.method;  // not what is best for a block alone

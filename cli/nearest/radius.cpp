@@ -77,7 +77,7 @@ void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const 
                               const RadiusOptions& options, Clock::time_point start) const {
   const Table& rows = tables.rows;
   const Table& asked = tables.asked;
-  const Index index(ctx, rows.view);
+  const Index index(ctx, rows.view, {.packed = Packing::never});
   std::optional<SearchBlocks> blocks;
   WholeSearch whole;
   RadiusOptions of_block;

@@ -64,9 +64,26 @@ struct NeighborCounts {
   SearchStats stats;
 };
 
+/// When an index keeps the rows that method fused packs on the CPU.
+enum class Packing : std::uint8_t {
+  automatic,  ///< from the first search that packs them, if the memory limit allows
+  never,      ///< each search packs them
+  now,        ///< as `automatic`, and those of euclidean distances are packed when the index is made
+};
+
+/// "automatic", "never", "now".
+VICINAL_API std::string_view name_of(Packing packing) noexcept;
+/// The inverse of `name_of`; throws `invalid_argument` listing the names there are.
+VICINAL_API Packing packing_from(std::string_view name);
+
 struct IndexOptions {
   bool copy = false;  ///< own a copy of the table instead of borrowing it
   bool tree = false;  ///< build the kd-tree now instead of in the first search that needs it; `save` writes it
+  /// Packed rows make a search of few queries much faster. They take, for each screen that was used, d + 12 bytes a row
+  /// (int8), 2 d + 12 (bfloat16) or 4 d + 12 (float32), for euclidean distances, cosine and inner product each. Plans
+  /// count them. A later search of the index that needs their memory drops them. Not kept: rows of block sources, and
+  /// with a CUDA context.
+  Packing packed = Packing::automatic;
 };
 
 /// A table prepared for searches by any metric: it is checked for NaN and infinity, its center is computed, and equal
@@ -147,6 +164,29 @@ VICINAL_API KnnSummary knn_into(const Context& ctx, const Index& index, const Kn
                                 const KnnOutput& output);
 VICINAL_API KnnSummary knn_into(const Context& ctx, const Index& index, const TableView& queries,
                                 const KnnOptions& options, const KnnOutput& output);
+
+/// A k-nearest search of an index that is repeated with other queries, as many each time, such as those of a service:
+/// it is checked, planned and given its memory once.
+///
+/// With a CPU context and methods fused and direct, `find` allocates no memory, makes no plan and starts no thread. One
+/// object serves one call at a time, its copies included; several threads take one object each, of contexts of their
+/// own. It holds the plan's memory as long as it lives.
+class VICINAL_API RepeatedKnn {
+ public:
+  /// `example` [m, d]: queries like those that will come, which are searched once. What the options borrow must outlive
+  /// the object. Throws as `knn_into` does. Time and memory are those of `knn_into`.
+  RepeatedKnn(const Context& ctx, const Index& index, const TableView& example, const KnnOptions& options);
+  [[nodiscard]] const Plan& plan() const noexcept;
+  /// Finds the k nearest of m queries as `knn_into` does, with the same bits: of ids and distances [m, k] in `output`.
+  /// Queries may be of any element type and memory layout. Throws `invalid_argument` for another number of rows or
+  /// columns than the example's and for a null pointer, `device_unavailable`, `bad_data`, `cancelled`; then what
+  /// `output` has is unspecified, and the object can be used again.
+  SearchStats find(const TableView& queries, const KnnOutput& output);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
 
 /// All rows within a radius (inclusive, in reported distances) of each row of a table, itself excluded, or of each
 /// query: ids and distances as compressed rows, offsets [m + 1], in the order of the options, by default nearest first,

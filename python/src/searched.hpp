@@ -41,7 +41,7 @@ class Searched {
   }
   /// An index of it, made now where there is none.
   [[nodiscard]] Index index(const Context& ctx) const {
-    return index_ != nullptr ? index_->index : Index(ctx, table_.view);
+    return index_ != nullptr ? index_->index : Index(ctx, table_.view, {.packed = Packing::never});
   }
 
  private:

@@ -22,6 +22,9 @@ inline ScreenType from_text(std::string_view text, ScreenType) {
 inline Plugin from_text(std::string_view text, Plugin) {
   return plugin_from(text);
 }
+inline Packing from_text(std::string_view text, Packing) {
+  return packing_from(text);
+}
 inline RadiusOrder from_text(std::string_view text, RadiusOrder) {
   return radius_order_from(text);
 }

@@ -98,6 +98,8 @@ class RadiusOptions(_Neighbors, total=False):
 class IndexOptions(Common, total=False):
     copy: bool  #: own a copy of the table
     tree: bool  #: build the kd-tree now
+    #: whether rows are kept as method "fused" packs them, which makes later searches of few queries much faster
+    packed: Literal["automatic", "never", "now"]
 
 
 class _Voting(TypedDict, total=False):

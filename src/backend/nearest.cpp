@@ -1,6 +1,7 @@
 // See nearest.hpp: what an index keeps for devices, and the ways of a backend without its own.
 #include "backend/nearest.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "core/in_steps.hpp"
@@ -23,6 +24,41 @@ void DeviceSlot::put(int device, std::shared_ptr<void> held) const {
     if (entry.first == device) return entry.second.swap(held);
   }
   entries_.emplace_back(device, std::move(held));
+}
+
+std::shared_ptr<PackedTable> PackedSlot::get(const PackedKind& kind) const {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& table : tables_) {
+    if (table->kind() == kind) return table;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<PackedTable> PackedSlot::get_or_make(const PackedKind& kind,
+                                                     const std::function<std::shared_ptr<PackedTable>()>& make) const {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& table : tables_) {
+    if (table->kind() == kind) return table;
+  }
+  return tables_.emplace_back(make());
+}
+
+std::vector<std::shared_ptr<PackedTable>> PackedSlot::all() const {
+  const std::scoped_lock lock(mutex_);
+  return tables_;
+}
+
+std::uint64_t PackedSlot::bytes() const {
+  const std::scoped_lock lock(mutex_);
+  std::uint64_t bytes = 0;
+  for (const auto& table : tables_) bytes += table->bytes();
+  return bytes;
+}
+
+void PackedSlot::drop_others(std::span<const PackedKind> kinds) const {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(tables_,
+                [&](const auto& table) { return std::find(kinds.begin(), kinds.end(), table->kind()) == kinds.end(); });
 }
 
 std::int64_t eligible_rows(Bitmap filter, std::int64_t n) {

@@ -115,6 +115,74 @@ class DeviceSlot {
   mutable std::vector<std::pair<int, std::shared_ptr<void>>> entries_;
 };
 
+/// What packed rows are made from and for. `metric` is one of euclidean (for sqeuclidean, too), cosine and
+/// inner_product; `lanes`: rows of a panel.
+struct PackedKind {
+  Metric metric = Metric::euclidean;
+  ScreenType screen = ScreenType::int8;
+  int lanes = 0;
+
+  friend bool operator==(const PackedKind&, const PackedKind&) = default;
+};
+
+/// The rows of an index packed for one screen, in a form of the backend's own. Blocks of rows are packed one by one, by
+/// the first search that needs them.
+class PackedTable {
+ public:
+  explicit PackedTable(PackedKind kind) : kind_(kind) {}
+  PackedTable(const PackedTable&) = delete;
+  PackedTable& operator=(const PackedTable&) = delete;
+  virtual ~PackedTable() = default;
+
+  [[nodiscard]] const PackedKind& kind() const noexcept { return kind_; }
+  [[nodiscard]] virtual std::uint64_t bytes() const = 0;
+  /// Whether every row is packed.
+  [[nodiscard]] virtual bool is_complete() const = 0;
+
+ private:
+  PackedKind kind_;
+};
+
+/// The packed rows that an index keeps. Searches share them; what is dropped goes when the last search lets go of it.
+/// A copy starts empty and keeps none: its table may be another one.
+class PackedSlot {
+ public:
+  PackedSlot() = default;
+  PackedSlot(const PackedSlot& /*other*/) {}
+  PackedSlot(PackedSlot&& other) noexcept
+      : keeps_(other.keeps_), remembered_(std::move(other.remembered_)), tables_(std::move(other.tables_)) {}
+  PackedSlot& operator=(const PackedSlot&) = delete;
+
+  /// Whether searches may keep what they pack. False until `allow`, before the index is shared.
+  [[nodiscard]] bool keeps() const noexcept { return keeps_; }
+  void allow() noexcept { keeps_ = true; }
+  /// Kinds that the index had when it was saved, for whoever loads it; lanes are 0.
+  void remember(std::vector<PackedKind> kinds) { remembered_ = std::move(kinds); }
+  [[nodiscard]] const std::vector<PackedKind>& remembered() const noexcept { return remembered_; }
+
+  /// The packed rows of a kind, or null.
+  [[nodiscard]] std::shared_ptr<PackedTable> get(const PackedKind& kind) const;
+  /// Those made by `make`, without any block packed, where there are none.
+  std::shared_ptr<PackedTable> get_or_make(const PackedKind& kind,
+                                           const std::function<std::shared_ptr<PackedTable>()>& make) const;
+  [[nodiscard]] std::vector<std::shared_ptr<PackedTable>> all() const;
+  [[nodiscard]] std::uint64_t bytes() const;
+  /// Lets go of all but those of some kinds.
+  void drop_others(std::span<const PackedKind> kinds) const;
+
+ private:
+  bool keeps_ = false;
+  std::vector<PackedKind> remembered_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::shared_ptr<PackedTable>> tables_;
+};
+
+/// The packed rows that a search may keep in its index, of one screen.
+struct PackedNeed {
+  PackedKind kind;
+  std::uint64_t bytes = 0;  ///< of all rows
+};
+
 /// What is known of a table before any query. Metric-independent; O(n + d) memory beyond the table.
 struct Prepared {
   TableView table;
@@ -132,6 +200,7 @@ struct Prepared {
   TreeSlot tree;
   KDistanceSlot k_distances;
   DeviceSlot device;
+  PackedSlot packed;
 
   [[nodiscard]] bool grouped() const noexcept { return !distinct.empty(); }
   [[nodiscard]] std::int64_t distinct_rows() const noexcept {
@@ -165,6 +234,7 @@ struct NearestTask {
   bool in_batches = false;         ///< of radius: with a Handover
   std::uint64_t bytes_beside = 0;  ///< of radius, without: that the caller holds, counted with the lists
   bool lists_stay = false;         ///< of k_list: where they are found, for what is made of them there
+  int kept_screens = 0;            ///< of fused: as many screens, the coarsest first, keep packed rows in the index
   Bitmap filter;
   std::span<const std::int64_t> exclude;
 
@@ -245,6 +315,18 @@ struct Costs {
   double tree_row_alone = 0;  ///< and at least, however few queries there are: a query does not share its rows
 };
 
+/// A k-nearest search that is repeated with other queries, as many. Takes no memory and starts no thread after its
+/// first run.
+class RepeatedSearch {
+ public:
+  RepeatedSearch() = default;
+  RepeatedSearch(const RepeatedSearch&) = delete;
+  RepeatedSearch& operator=(const RepeatedSearch&) = delete;
+  virtual ~RepeatedSearch() = default;
+  /// For the queries that the task has now. Throws `bad_data` for those that are not finite.
+  virtual void run(const ListMemory& lists, SearchStats& stats) = 0;
+};
+
 class NearestBackend {
  public:
   NearestBackend() = default;
@@ -261,10 +343,14 @@ class NearestBackend {
   /// Whether Method::fused serves the task's metric, screen, width, k and collector.
   virtual bool can_fuse(const NearestTask& task) const = 0;
   /// Fused or direct, for a task that leaves it open.
-  virtual Choice choose(const NearestTask& task) const = 0;
+  virtual Choice choose(const Context& ctx, const NearestTask& task) const = 0;
   virtual Costs costs(const Context& ctx, const NearestTask& task) const = 0;
   /// The names of the screens the task would climb through, coarse to fine; empty for `direct`.
   virtual std::string screens(const Context& ctx, const NearestTask& task) const = 0;
+  /// What the task's screens may keep in the index, in their order; empty where nothing is kept.
+  virtual std::vector<PackedNeed> packed_needs(const Context& /*ctx*/, const NearestTask& /*task*/) const { return {}; }
+  /// Packs all rows for the screens that the task keeps.
+  virtual void pack(const Context& /*ctx*/, const NearestTask& /*task*/) const {}
   /// Whether Method::kdtree serves the task's metric, shape, k and collector.
   virtual bool can_use_tree(const NearestTask& task) const = 0;
   /// Whether there is room for the tree, where it is not there yet.
@@ -290,6 +376,10 @@ class NearestBackend {
   virtual bool holds_lists(const NearestTask& /*task*/, const VoteOptions* /*voting*/) const { return true; }
   virtual void search_into(const Context& ctx, const NearestTask& task, const ListMemory& lists,
                            SearchStats& stats) const;
+  /// A search to be repeated, of context and task, which must outlive it; null where the backend has none.
+  virtual std::unique_ptr<RepeatedSearch> repeat(const Context& /*ctx*/, const NearestTask& /*task*/) const {
+    return nullptr;
+  }
   virtual void classify(const Context& ctx, const NearestTask& task, const VoteTask& votes, std::span<Vote> result,
                         SearchStats& stats) const;
 };

@@ -49,6 +49,12 @@ constexpr std::array<core::Named<RadiusOrder>, 2> kRadiusOrders = {{
     {RadiusOrder::id, "id"},
 }};
 
+constexpr std::array<core::Named<Packing>, 3> kPackings = {{
+    {Packing::automatic, "automatic"},
+    {Packing::never, "never"},
+    {Packing::now, "now"},
+}};
+
 constexpr std::array<core::Named<PartKind>, 3> kPartKinds = {{
     {PartKind::knn, "knn"},
     {PartKind::radius, "radius"},
@@ -91,6 +97,9 @@ std::string_view name_of(ScreenType screen) noexcept {
 std::string_view name_of(RadiusOrder order) noexcept {
   return core::name_in(kRadiusOrders, order);
 }
+std::string_view name_of(Packing packing) noexcept {
+  return core::name_in(kPackings, packing);
+}
 std::string_view name_of(PartKind kind) noexcept {
   return core::name_in(kPartKinds, kind);
 }
@@ -115,6 +124,9 @@ ScreenType screen_from(std::string_view name) {
 }
 RadiusOrder radius_order_from(std::string_view name) {
   return core::value_in(kRadiusOrders, "order", name);
+}
+Packing packing_from(std::string_view name) {
+  return core::value_in(kPackings, "packed", name);
 }
 PartKind part_kind_from(std::string_view name) {
   return core::value_in(kPartKinds, "kind of part", name);

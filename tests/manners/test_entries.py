@@ -15,7 +15,7 @@ ERROR = {f"{part} for vicinal::Error" for part in ("typeinfo", "typeinfo name", 
 # Neither compute with floating-point numbers nor allocate more than a name: names of enumerators, sizes and pointers
 # that an object holds, views of what the caller holds.
 HOLDERS = re.compile(r"""name_of|\w+_from|exit_code|Labels::\w+|TableView::\w+|BipartiteEdges::BipartiteEdges
-  |format_of_suffix|Preparation::(has_texts|width)|Imputer::donors|Cocluster::group_of|Index::(rows|cols|table)
+  |format_of_suffix|Preparation::(has_texts|width)|Imputer::donors|Cocluster::group_of|Index::(rows|cols|table)|RepeatedKnn::plan
   |KMeansSteps::(rows|cols|clusters|plan)|Communicator::(rank|size|ranks_on_host|bytes_sent)
   |Context::(threads|memory_limit|map_files|isa|cancel_token|device|check_cancelled|report)
   |(io|ops)::[\w:]+  # in no public header: the command's own, which runs in the default mode""", re.VERBOSE)

@@ -15,6 +15,14 @@ namespace vicinal {
 namespace kernels {
 namespace {
 
+/// Whether the index has all rows packed for the first screen of a task.
+bool is_packed(const Context& ctx, const NearestTask& task) {
+  const std::vector<PackedNeed> needs = cpu::packed_needs(ctx, task);
+  if (needs.empty()) return false;
+  const auto packed = task.index->packed.get(needs.front().kind);
+  return packed && packed->is_complete();
+}
+
 class CpuNearest final : public NearestBackend {
  public:
   void prepare(const Context& ctx, Prepared& index) const override { cpu::prepare(ctx, index); }
@@ -25,13 +33,21 @@ class CpuNearest final : public NearestBackend {
     if (task.self) return;  // the table was checked when it was prepared
     const auto [row, col] = cpu::find_non_finite(ctx, task.queries);
     if (row < 0) return;
-    throw Error(ErrorCode::bad_data, "queries: row " + std::to_string(task.first_query + row) + ", column " +
-                                         std::to_string(col) + " is not a finite number");
+    cpu::refuse_query(task.first_query + row, col);
   }
   bool can_fuse(const NearestTask& task) const override {
     return cpu::screen_serves(task.metric, task.screen, task.queries.cols());
   }
-  Choice choose(const NearestTask& task) const override { return cpu::choose(task, can_fuse(task)); }
+  Choice choose(const Context& ctx, const NearestTask& task) const override {
+    NearestTask fused = task;
+    fused.method = Method::fused;
+    const bool fuses = can_fuse(task);
+    return cpu::choose(task, fuses, fuses && task.kept_screens > 0 && is_packed(ctx, fused));
+  }
+  std::vector<PackedNeed> packed_needs(const Context& ctx, const NearestTask& task) const override {
+    return cpu::packed_needs(ctx, task);
+  }
+  void pack(const Context& ctx, const NearestTask& task) const override { cpu::pack_rows(ctx, task); }
   Costs costs(const Context& ctx, const NearestTask& task) const override {
     return cpu::costs(ctx, task, screens(ctx, task).rfind("int8", 0) == 0);
   }
@@ -58,6 +74,10 @@ class CpuNearest final : public NearestBackend {
     if (task.method == Method::kdtree) return cpu::nearest_in_tree(ctx, task, result);
     if (is_of_a_paper(task.method)) return cpu::nearest_by_paper(ctx, task, result);
     cpu::nearest(ctx, task, result);
+  }
+  std::unique_ptr<RepeatedSearch> repeat(const Context& ctx, const NearestTask& task) const override {
+    const bool by_blocks = task.method == Method::fused || task.method == Method::direct;
+    return by_blocks && !task.index->table.is_block_source() ? cpu::repeated_search(ctx, task) : nullptr;
   }
   std::uint64_t host_bytes(const Context& ctx, const NearestTask& task) const override {
     if (task.method == Method::kdtree) return cpu::nearest_in_tree_scratch(ctx, task);

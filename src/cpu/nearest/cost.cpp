@@ -41,6 +41,8 @@ constexpr double kPowers = 3e7;          // columns of minkowski, whatever the m
 
 // The fused method packs the table once a call: below this many queries ranking every row directly is quicker.
 constexpr std::int64_t kFewQueries = 24;
+// Where the index has the table packed, so many columns of rows are worth the screen's own steps.
+constexpr std::int64_t kWorthScreening = 1 << 17;
 // Above this many neighbors most of what the screen lets through is an answer, and keeping it costs more than the
 // products.
 constexpr std::int64_t kManyNeighbors = 4096;
@@ -78,11 +80,12 @@ kernels::Costs costs(const Context& ctx, const kernels::NearestTask& task, bool 
   return costs;
 }
 
-kernels::Choice choose(const kernels::NearestTask& task, bool can_fuse) {
+kernels::Choice choose(const kernels::NearestTask& task, bool can_fuse, bool packed) {
   if (!can_fuse) {
     return {Method::direct, "the metric is not an inner product in disguise, so every key is computed"};
   }
-  if (task.queries.rows() < kFewQueries) {
+  const std::int64_t ranked = task.queries.rows() * task.index->distinct_rows() * task.queries.cols();
+  if (task.queries.rows() < kFewQueries && !(packed && ranked >= kWorthScreening)) {
     return {Method::direct, "few queries: packing the table for the screen would cost more than it saves"};
   }
   if (task.k > kManyNeighbors) {

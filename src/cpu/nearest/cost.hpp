@@ -8,7 +8,7 @@ namespace vicinal::cpu {
 /// See kernels::Costs. `bytes`: the task's first screen is int8.
 kernels::Costs costs(const Context& ctx, const kernels::NearestTask& task, bool bytes);
 
-/// Fused or direct, whichever is likely to take less.
-kernels::Choice choose(const kernels::NearestTask& task, bool can_fuse);
+/// Fused or direct, whichever is likely to take less. `packed`: the index has the rows packed for the first screen.
+kernels::Choice choose(const kernels::NearestTask& task, bool can_fuse, bool packed);
 
 }  // namespace vicinal::cpu

@@ -17,6 +17,10 @@ class PairKeys {
 
   /// Of a query (QueryBatch::row) and `count` rows (RowBlock::rows).
   void sums(const double* x, const void* const* rows, std::int64_t count, double* out) const;
+  /// Whether sums are keys as they are.
+  [[nodiscard]] bool are_sums() const noexcept {
+    return task_.metric != Metric::cosine && task_.metric != Metric::inner_product && task_.metric != Metric::hamming;
+  }
   /// The key that a sum makes; `zero`: of cosine, one of the two is a row of zeros.
   [[nodiscard]] double key_of(double sum, bool zero) const noexcept;
   /// An overflow is an error, but only of a pair that could be neighbors: throws `bad_data` naming one of them.

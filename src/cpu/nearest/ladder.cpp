@@ -7,6 +7,7 @@
 
 #include "core/distance.hpp"
 #include "core/table_access.hpp"
+#include "cpu/nearest/packed_table.hpp"
 
 namespace vicinal::cpu {
 namespace {
@@ -143,11 +144,22 @@ std::vector<ScreenType> screen_types(const kernels::NearestTask& task, const Sim
   return types;
 }
 
+kernels::PackedKind packed_kind(Metric metric, ScreenType type, const SimdKernels& simd) {
+  return {metric == Metric::sqeuclidean ? Metric::euclidean : metric, type, simd.tile_rows};
+}
+
 std::vector<Screen> make_ladder(const Context& ctx, const kernels::NearestTask& task,
                                 const std::vector<ScreenType>& types) {
   std::vector<Screen> ladder;
   ladder.reserve(types.size());
   for (const ScreenType type : types) {
+    if (static_cast<int>(ladder.size()) < task.kept_screens) {
+      const auto kept = task.index->packed.get(packed_kind(task.metric, type, simd_kernels(ctx.isa())));
+      if (kept) {
+        ladder.push_back(static_cast<const KeptRows&>(*kept).screen());
+        continue;
+      }
+    }
     ladder.push_back(type == ScreenType::int8 ? byte_screen(ctx, task) : floating_screen(task, type));
   }
   return ladder;

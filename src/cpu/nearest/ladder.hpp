@@ -16,7 +16,11 @@ bool screen_serves(Metric metric, ScreenType type, std::int64_t d);
 /// of its own here, coarse to fine; float32 for the papers' products. Empty for methods that compute every key.
 std::vector<ScreenType> screen_types(const kernels::NearestTask& task, const SimdKernels& simd);
 
-/// The screens themselves; int8 looks at a sample of the table's rows.
+/// What packed rows of a screen are kept as.
+kernels::PackedKind packed_kind(Metric metric, ScreenType type, const SimdKernels& simd);
+
+/// The screens themselves, those of rows that the index keeps as they were made; int8 looks at a sample of the table's
+/// rows.
 std::vector<Screen> make_ladder(const Context& ctx, const kernels::NearestTask& task,
                                 const std::vector<ScreenType>& types);
 

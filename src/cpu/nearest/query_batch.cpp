@@ -2,6 +2,7 @@
 #include "cpu/nearest/query_batch.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "core/distance.hpp"
 #include "core/parallel.hpp"
@@ -42,7 +43,7 @@ void QueryBatch::load(const Context& ctx, std::int64_t begin, std::int64_t end) 
     block.resize(static_cast<std::size_t>(size() * d_));
     core::widen_rows(task_.queries, begin, end, block.data());
   }
-  core::parallel_for(ctx, tiles(), [&](std::int64_t tile, int /*worker*/) {
+  const auto load_tile = [&](std::int64_t tile, int /*worker*/) {
     const std::int64_t first = tile * width;
     const std::int64_t last = std::min(size(), first + width);
     for (std::int64_t i = first; i < last; ++i) {
@@ -66,7 +67,8 @@ void QueryBatch::load(const Context& ctx, std::int64_t begin, std::int64_t end) 
       }
       for (std::int64_t i = last; i < first + width; ++i) screens_[s].pack_nothing(panel, i - first, width);
     }
-  });
+  };
+  core::parallel_for(ctx, tiles(), std::cref(load_tile));  // a reference: nothing is allocated
 }
 
 }  // namespace vicinal::cpu

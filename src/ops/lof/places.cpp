@@ -183,7 +183,7 @@ PlaceGraph place_graph(const Context& ctx, const TableView& table, const Places&
   }
   const std::int64_t most = self ? count - 1 : count;
   const Gathered gathered(ctx, table, places.first);
-  const Index index(ctx, gathered.view());
+  const Index index(ctx, gathered.view(), {.packed = Packing::never});
   const std::int64_t m = self ? count : queries->rows();
 
   PlaceGraph made;

@@ -157,7 +157,7 @@ std::vector<SilhouetteScores> score(const Context& ctx, const TableView& table, 
     scores[t].sizes.resize(static_cast<std::size_t>(labelings[t].clusters));
     for (const std::int32_t label : labelings[t].labels) ++scores[t].sizes[static_cast<std::size_t>(label)];
   }
-  const Index index(ctx, table);
+  const Index index(ctx, table, {.packed = Packing::never});
   std::vector<Room> rooms(static_cast<std::size_t>(ctx.threads()));
   for (Room& room : rooms) {
     room.distances.resize(static_cast<std::size_t>(n));

@@ -67,6 +67,7 @@ Plan plan_batches(const Context& ctx, const TableView& table, SearchRequest& req
 RadiusSummary find_in_batches(const Context& ctx, const Index& index, SearchRequest& request, const TakeLists& take) {
   const std::string_view operation = request.operation.empty() ? "radius search" : request.operation;
   request.task.in_batches = true;
+  request.keeps_packed = true;
   Job job;
   std::uint64_t enough = 0;
   const std::uint64_t beside = request.bytes_beside;

@@ -54,6 +54,28 @@ void make_tree(const Context& ctx, const kernels::Prepared& prepared) {
 
 }  // namespace
 
+void ops::pack_now(const Context& ctx, const kernels::Prepared& prepared, std::span<const kernels::PackedKind> kinds) {
+  const kernels::NearestBackend& backend = kernels::backend_of(ctx).nearest();
+  for (const kernels::PackedKind& kind : kinds) {
+    kernels::NearestTask task;
+    task.index = &prepared;
+    task.queries = prepared.table.slice(0, 1);
+    task.metric = kind.metric;
+    task.k = 1;
+    if (!backend.can_fuse(task)) continue;
+    const std::vector<kernels::PackedNeed> needs = backend.packed_needs(ctx, task);
+    // Screens are packed up to the one that is named, coarse to fine, as a search would keep them.
+    std::uint64_t bytes = 0;
+    for (const kernels::PackedNeed& need : needs) {
+      if (prepared.packed.get(need.kind) == nullptr) bytes += need.bytes;
+      ++task.kept_screens;
+      if (need.kind.screen == kind.screen || kind.screen == ScreenType::automatic) break;
+    }
+    if (task.kept_screens == 0 || bytes + prepared.packed.bytes() > ctx.memory_limit()) continue;
+    backend.pack(ctx, task);
+  }
+}
+
 std::shared_ptr<const kernels::Prepared> ops::prepare(const Context& ctx, const TableView& table,
                                                       const IndexOptions& options, std::int64_t first_id) {
   check_table(ctx, table, "table");
@@ -66,11 +88,17 @@ std::shared_ptr<const kernels::Prepared> ops::prepare(const Context& ctx, const 
   prepared->table = options.copy ? copy_table(ctx, table, prepared->storage) : table;
   kernels::backend_of(ctx).nearest().prepare(ctx, *prepared);
   if (options.tree) make_tree(ctx, *prepared);
+  if (options.packed != Packing::never) prepared->packed.allow();
+  if (options.packed == Packing::now) {
+    const kernels::PackedKind first = {Metric::euclidean, ScreenType::automatic, 0};
+    pack_now(ctx, *prepared, {&first, 1});
+  }
   return prepared;
 }
 
 Index::Index(const Context& ctx, const TableView& table, const IndexOptions& options) try {
   const core::Entry entry;
+  if (options.packed > Packing::now) refuse("packed: is not one of automatic, never, now");
   prepared_ = ops::prepare(ctx, table, options);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

@@ -18,6 +18,7 @@
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
 #include "ops/nearest/index_check.hpp"
+#include "ops/nearest/search.hpp"
 
 namespace vicinal::ops {
 namespace {
@@ -26,6 +27,7 @@ using nlohmann::json;
 
 constexpr std::int64_t kBlockBytes = 4 << 20;  // of the table written, or summed, at a time
 constexpr std::int64_t kTableAlignment = 64;
+constexpr std::int64_t kMostPacked = 9;  // three metrics and three screens
 
 struct DTypeName {
   DType dtype;
@@ -47,6 +49,7 @@ struct Shape {
   std::int64_t tree_leaves = 0;
   std::int64_t tree_nodes = 0;
   std::int64_t k_distances = 0;    // 0: none
+  std::int64_t packed = 0;         // kinds of packed rows; 0: none
   std::vector<ModelArray> arrays;  // of a model; without data
 };
 
@@ -79,6 +82,7 @@ std::optional<std::vector<Tensor>> layout_of(const Shape& shape) {
     add("k_distance_p", "F64", 8, {1});
     add("k_distances", "F64", 8, {shape.k_distances});
   }
+  if (shape.packed > 0) add("packed_for", "I64", 8, {shape.packed, 2});  // metric and screen
   for (const ModelArray& array : shape.arrays) add(array.name.c_str(), array.dtype, 8, array.shape);
   add("table", dtype_name(shape.dtype), size_of(shape.dtype), {shape.rows, shape.cols});
   return layout.finish();
@@ -126,9 +130,10 @@ std::optional<std::vector<std::int64_t>> shape_in(const json& header, const char
 
 /// The arrays of a model, by name: what is in the header and not one of an index.
 std::vector<ModelArray> arrays_in(const json& header) {
-  constexpr std::array<std::string_view, 14> kIndexNames = {
-      "__metadata__",    "centre",     "largest",       "distinct",     "member_offsets", "members", "tree_order",
-      "tree_leaf_sizes", "tree_nodes", "k_distance_of", "k_distance_p", "k_distances",    "table",   "crc32"};
+  constexpr std::array<std::string_view, 15> kIndexNames = {
+      "__metadata__", "centre",          "largest",    "distinct",      "member_offsets",
+      "members",      "tree_order",      "tree_nodes", "k_distance_of", "k_distance_p",
+      "k_distances",  "tree_leaf_sizes", "packed_for", "table",         "crc32"};
   std::vector<ModelArray> arrays;
   for (const auto& [name, tensor] : header.items()) {
     if (std::find(kIndexNames.begin(), kIndexNames.end(), name) != kIndexNames.end()) continue;
@@ -170,6 +175,12 @@ Shape read_shape(const Place& place, const json& header) {
     const auto distances = shape_in(header, "k_distances", 1);
     if (!distances || (*distances)[0] > shape.rows) refuse_part(place, "its k-distances are not a list");
     shape.k_distances = (*distances)[0];
+  }
+  if (header.contains("packed_for")) {
+    const auto packed = shape_in(header, "packed_for", 2);
+    if (!packed || (*packed)[0] > kMostPacked || (*packed)[1] != 2)
+      refuse_part(place, "its packed rows are not a list");
+    shape.packed = (*packed)[0];
   }
   if (place.kind.has_arrays) shape.arrays = arrays_in(header);
   return shape;
@@ -222,6 +233,39 @@ void restore_k_distances(const Place& place, const kernels::Prepared& index, con
   index.k_distances.get_or_make(static_cast<Metric>(of[0]), p, of[1], [&] { return keys; });
 }
 
+/// The kinds of packed rows, as a file names them.
+std::vector<std::int64_t> packed_in(const kernels::Prepared& index) {
+  std::vector<std::int64_t> numbers;
+  for (const auto& table : index.packed.all()) {
+    if (!table->is_complete()) continue;
+    const std::int64_t kind[] = {static_cast<std::int64_t>(table->kind().metric),
+                                 static_cast<std::int64_t>(table->kind().screen)};
+    bool known = false;
+    for (std::size_t i = 0; i < numbers.size(); i += 2) known |= std::equal(kind, kind + 2, numbers.begin() + i);
+    if (!known) numbers.insert(numbers.end(), kind, kind + 2);
+  }
+  return numbers;
+}
+
+std::vector<kernels::PackedKind> packed_kinds(const Place& place, const std::vector<std::int64_t>& numbers) {
+  std::vector<kernels::PackedKind> kinds;
+  for (std::size_t i = 0; i < numbers.size(); i += 2) {
+    const auto metric = static_cast<Metric>(numbers[i]);
+    const auto screen = static_cast<ScreenType>(numbers[i + 1]);
+    const bool known = (numbers[i] == static_cast<std::int64_t>(Metric::euclidean) ||
+                        numbers[i] == static_cast<std::int64_t>(Metric::cosine) ||
+                        numbers[i] == static_cast<std::int64_t>(Metric::inner_product)) &&
+                       numbers[i + 1] >= static_cast<std::int64_t>(ScreenType::float32) &&
+                       numbers[i + 1] <= static_cast<std::int64_t>(ScreenType::int8);
+    const kernels::PackedKind kind = {metric, screen, 0};
+    if (!known || std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) {
+      refuse_part(place, "its packed rows are of no known kind, or of one kind twice");
+    }
+    kinds.push_back(kind);
+  }
+  return kinds;
+}
+
 }  // namespace
 
 void write_index(const Context& ctx, const std::filesystem::path& path, const kernels::Prepared& index,
@@ -241,6 +285,8 @@ void write_index(const Context& ctx, const std::filesystem::path& path, const ke
   }
   const std::shared_ptr<const kernels::KDistances> k_distances = index.k_distances.get();
   if (k_distances) shape.k_distances = static_cast<std::int64_t>(k_distances->keys.size());
+  const std::vector<std::int64_t> packed = packed_in(index);
+  shape.packed = std::ssize(packed) / 2;
   shape.arrays = parts.arrays;
   const auto tensors = layout_of(shape);
   if (!tensors) throw Error(ErrorCode::invalid_argument, "index: it has more than 2^63 bytes, too many for a file");
@@ -267,6 +313,7 @@ void write_index(const Context& ctx, const std::filesystem::path& path, const ke
     file.write(&k_distances->p, sizeof k_distances->p);
     file.write(k_distances->keys);
   }
+  file.write(packed);
   for (const ModelArray& array : parts.arrays) {
     std::int64_t bytes = 8;
     for (const std::int64_t dim : array.shape) bytes *= dim;
@@ -343,6 +390,11 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
                         read_values<double>(at(first + 1), 1).front(),
                         read_values<double>(at(first + 2), shape.k_distances));
   }
+  index.packed.allow();
+  if (shape.packed > 0) {
+    const std::size_t at_packed = tensors->size() - 3 - shape.arrays.size();
+    index.packed.remember(packed_kinds(place, read_values<std::int64_t>(at(at_packed), 2 * shape.packed)));
+  }
   if (parts != nullptr) {
     parts->metadata = metadata;
     parts->arrays = shape.arrays;
@@ -356,6 +408,8 @@ std::shared_ptr<const kernels::Prepared> load_index(const Context& ctx, const st
                                                     const FileKind& kind, ModelParts* parts) {
   auto prepared = std::make_shared<kernels::Prepared>(read_index(ctx, path, kind, parts));
   check_rows(ctx, kind, path, *prepared);
+  // Packed rows are made from the table, so that no file can make them answer wrongly.
+  pack_now(ctx, *prepared, prepared->packed.remembered());
   return prepared;
 }
 

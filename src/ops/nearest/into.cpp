@@ -1,9 +1,15 @@
 // knn_into and classify: searches whose lists need not come to host memory (docs: include/vicinal/knn.hpp,
 // classify.hpp). Checks and plan are those of knn.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "backend/backend.hpp"
 #include "backend/index_access.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
+#include "core/seconds.hpp"
 #include "ops/common/check.hpp"
 #include "ops/nearest/search.hpp"
 #include "vicinal/classify.hpp"
@@ -24,12 +30,19 @@ void check_output(const Context& ctx, const KnnOutput& output) {
   }
 }
 
+/// A job of lists that go to the caller's memory.
+ops::Job job_into(const Context& ctx, const Index& index, SearchRequest& request) {
+  request.lists = SearchRequest::Lists::passed_on;
+  request.keeps_packed = true;
+  ops::Job job = ops::plan_job(ctx, kernels::prepared_of(index), request, true);
+  core::require_memory(ctx, job.plan.memory, "knn");
+  return job;
+}
+
 KnnSummary find_into(const Context& ctx, const Index& index, SearchRequest& request, const KnnOutput& output) {
   check_output(ctx, output);
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  request.lists = SearchRequest::Lists::passed_on;
-  ops::Job job = ops::plan_job(ctx, kernels::prepared_of(index), request, true);
-  core::require_memory(ctx, job.plan.memory, "knn");
+  ops::Job job = job_into(ctx, index, request);
   backend.nearest().check_queries(ctx, job.task);
   KnnSummary summary{job.task.queries.rows(), index.rows(), job.task.k, job.plan, {}};
   const double seconds = ops::run_job(ctx, job, [&] {
@@ -45,6 +58,7 @@ Classification classify_by(const Context& ctx, const Index& index, SearchRequest
   const kernels::Backend& backend = kernels::backend_of(ctx);
   request.lists = SearchRequest::Lists::passed_on;
   request.voting = &voting;
+  request.keeps_packed = true;
   ops::Job job = ops::plan_job(ctx, kernels::prepared_of(index), request, true);
   if (job.holds_lists && !backend.nearest().holds_lists(job.task, nullptr)) {
     job.plan.reason += voting.weights == Weighting::custom
@@ -118,6 +132,68 @@ KnnSummary knn_into(const Context& ctx, const Index& index, const TableView& que
   const core::Entry entry;
   SearchRequest request = ops::request_of(&queries, options);
   return find_into(ctx, index, request, output);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+struct RepeatedKnn::State {
+  Context ctx;
+  Index index;
+  ops::Job job;
+  std::unique_ptr<kernels::RepeatedSearch> search;  // null: each call is a search of its own
+
+  State(const Context& context, const Index& of, SearchRequest& request)
+      : ctx(context), index(of), job(job_into(ctx, index, request)) {
+    search = kernels::backend_of(ctx).nearest().repeat(ctx, job.task);
+  }
+
+  SearchStats find(const KnnOutput& output) {
+    const kernels::NearestBackend& backend = kernels::backend_of(ctx).nearest();
+    const kernels::ListMemory lists = {output.ids, output.distances, output.memory};
+    SearchStats stats;
+    const auto start = std::chrono::steady_clock::now();
+    if (search) {
+      search->run(lists, stats);
+      stats.search_seconds = seconds_since(start);
+      return stats;
+    }
+    backend.check_queries(ctx, job.task);
+    const double seconds = ops::run_job(ctx, job, [&] { backend.search_into(ctx, job.task, lists, stats); });
+    stats.search_seconds = seconds;
+    return stats;
+  }
+};
+
+RepeatedKnn::RepeatedKnn(const Context& ctx, const Index& index, const TableView& example,
+                         const KnnOptions& options) try {
+  const core::Entry entry;
+  SearchRequest request = ops::request_of(&example, options);
+  state_ = std::make_shared<State>(ctx, index, request);
+  const auto neighbors = static_cast<std::size_t>(example.rows() * options.k);
+  std::vector<std::int64_t> ids(neighbors);
+  std::vector<double> distances(neighbors);
+  state_->find({ids.data(), distances.data()});
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+const Plan& RepeatedKnn::plan() const noexcept {
+  return state_->job.plan;
+}
+
+SearchStats RepeatedKnn::find(const TableView& queries, const KnnOutput& output) try {
+  const core::Entry entry;
+  const Context& ctx = state_->ctx;
+  TableView& asked = state_->job.task.queries;
+  check_output(ctx, output);
+  check_table(ctx, queries, "queries");
+  if (queries.rows() != asked.rows() || queries.cols() != asked.cols()) {
+    throw Error(ErrorCode::invalid_argument, "queries: " + std::to_string(queries.rows()) + " x " +
+                                                 std::to_string(queries.cols()) + ", but the search was made for " +
+                                                 std::to_string(asked.rows()) + " x " + std::to_string(asked.cols()));
+  }
+  asked = queries;
+  return state_->find(output);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -162,7 +162,7 @@ void choose_method(const Context& ctx, Method asked, double table_largest, Neare
   if (asked == Method::fused && !backend.nearest().can_fuse(task)) refuse_fused(ctx, task);
   if (kernels::is_of_a_paper(asked)) check_paper(ctx, task, asked);
   if (asked == Method::automatic) {
-    const kernels::Choice choice = backend.nearest().choose(task);
+    const kernels::Choice choice = backend.nearest().choose(ctx, task);
     task.method = choice.method;
     plan.reason = choice.reason;
   } else {
@@ -224,6 +224,32 @@ void consider_tree(const Context& ctx, std::uint64_t output, NearestTask& task, 
   }
 }
 
+// How many of the task's screens keep their packed rows in the index beside `bytes` of the call's own: as many as the
+// limit allows. What does not fit beside them is dropped; `held` counts what the index then has.
+int kept_screens(const Context& ctx, const NearestTask& task, bool keeps, std::uint64_t bytes, std::uint64_t& held) {
+  const kernels::PackedSlot& packed = task.index->packed;
+  const std::uint64_t limit = ctx.memory_limit();
+  std::vector<kernels::PackedKind> kinds;
+  held = 0;
+  if (keeps && packed.keeps()) {
+    for (const kernels::PackedNeed& need : kernels::backend_of(ctx).nearest().packed_needs(ctx, task)) {
+      if (bytes > limit || need.bytes > limit - bytes - held) break;
+      held += need.bytes;
+      kinds.push_back(need.kind);
+    }
+  }
+  std::uint64_t others = 0;
+  for (const auto& table : packed.all()) {
+    if (std::find(kinds.begin(), kinds.end(), table->kind()) == kinds.end()) others += table->bytes();
+  }
+  if (others > 0 && (bytes > limit || others > limit - bytes - held)) {
+    packed.drop_others(kinds);
+    others = 0;
+  }
+  held += others;
+  return static_cast<int>(kinds.size());
+}
+
 SearchRequest within(const TableView* queries, const RadiusOptions& options) {
   return ops::request_of(queries, options, Collect::radius);
 }
@@ -277,7 +303,7 @@ Plan plan_search(const Context& ctx, const TableView& table, SearchRequest& requ
   const std::uint64_t with = without - scratch_of(ctx, job.task) + scratch_of(ctx, in_tree);
   const std::uint64_t beside = std::max(with, without + tree_bytes(ctx, unread));
   if (!is_shape(table) && prepare_memory < ctx.memory_limit()) {
-    const Index index(ctx, table);
+    const Index index(ctx, table, {.packed = Packing::never});
     job = plan_job(ctx, kernels::prepared_of(index), request, true);
   }
   job.plan.memory = without;
@@ -400,6 +426,8 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
     const bool counts = task.collect == Collect::k_list && job.holds_lists;
     return counts ? static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(task.k) * 16 : 0;
   };
+  const bool keeps = request.keeps_packed && index.packed.keeps();
+  task.kept_screens = keeps ? 1 : 0;  // for the choice: how many, the memory decides
   choose_method(ctx, request.method, largest_magnitude(index), task, job.plan);
   const bool rated = task.method == Method::fused || task.method == Method::direct;
   job.plan.expected_seconds = rated ? brute_seconds(ctx, task) : 0;
@@ -407,13 +435,24 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
   if (trial && request.method == Method::automatic) {
     consider_tree(ctx, output + list_bytes() + request.bytes_beside, task, job.plan);
   }
-  output += list_bytes();
+  output += list_bytes() + request.bytes_beside;
+  const auto bytes_beside_packed = [&] {
+    const bool makes_tree = !has_own_tree && (task.method == Method::kdtree || has_tree(ctx, index));
+    return output + backend.nearest().host_bytes(ctx, task) + group_bytes(index) +
+           (makes_tree ? backend.nearest().tree_bytes(index) : 0);
+  };
+  std::uint64_t held = 0;
+  task.kept_screens = kept_screens(ctx, task, keeps, bytes_beside_packed(), held);
+  if (keeps && task.kept_screens == 0 && task.method == Method::fused) {  // a choice that counted on it
+    choose_method(ctx, request.method, largest_magnitude(index), task, job.plan);
+    kept_screens(ctx, task, false, bytes_beside_packed(), held);
+  }
   job.plan.screens = backend.nearest().screens(ctx, task);
   job.plan.device = ctx.device();
   job.plan.isa = backend.isa(ctx);
   job.plan.threads = ctx.threads();
   const kernels::MemoryNeed bytes = backend.nearest().search_bytes(ctx, task);
-  job.plan.memory = output + bytes.host + group_bytes(index) + request.bytes_beside;
+  job.plan.memory = output + bytes.host + group_bytes(index) + held;
   const bool gets_tree = task.method == Method::kdtree || has_tree(ctx, index);
   if (gets_tree && !has_own_tree) job.plan.memory += backend.nearest().tree_bytes(index);
   job.plan.device_memory = bytes.device;
@@ -436,8 +475,9 @@ double run_job(const Context& ctx, Job& job, const std::function<void()>& run) {
 
 NeighborGraph find_neighbors(const Context& ctx, const Index& index, SearchRequest& request,
                              std::vector<std::int64_t>* counts) {
+  request.keeps_packed = true;
   Job job = plan_job(ctx, kernels::prepared_of(index), request, true);
-  const NearestTask& task = job.task;
+  NearestTask& task = job.task;
   const std::string_view own = task.collect == Collect::k_list ? "knn" : "radius search";
   core::require_memory(ctx, job.plan.memory, request.operation.empty() ? own : request.operation);
   kernels::backend_of(ctx).nearest().check_queries(ctx, task);
@@ -456,7 +496,20 @@ NeighborGraph find_neighbors(const Context& ctx, const Index& index, SearchReque
     numbers.assign(static_cast<std::size_t>(graph.rows), 0);
   }
   kernels::NearestResult result{graph.ids, graph.distances, graph.offsets, numbers, graph.stats};
-  const double seconds = run_job(ctx, job, [&] { kernels::backend_of(ctx).nearest().search(ctx, task, result); });
+  const double seconds = run_job(ctx, job, [&] {
+    try {
+      kernels::backend_of(ctx).nearest().search(ctx, task, result);
+    } catch (const Error& error) {
+      // Lists within a radius may need the memory of the packed rows.
+      if (error.code() != ErrorCode::over_memory || task.kept_screens == 0) throw;
+      task.index->packed.drop_others({});
+      task.kept_screens = 0;
+      std::vector<std::int64_t>().swap(graph.ids);
+      std::vector<double>().swap(graph.distances);
+      graph.stats = {};
+      kernels::backend_of(ctx).nearest().search(ctx, task, result);
+    }
+  });
   if (request.max_radius < kInfinity && task.collect == Collect::k_list) cut_lists(ctx, request.max_radius, graph);
   graph.stats.search_seconds = seconds;
   return graph;

@@ -30,6 +30,7 @@ struct SearchRequest {
   std::uint64_t bytes_beside = 0;   ///< that the caller takes beside the search
   double max_radius = kInfinity;    ///< of k lists: what is farther away is left out
   bool takes_short_lists = false;   ///< of k lists: whether `max_radius` may be another
+  bool keeps_packed = false;        ///< whether an index may keep what is packed for this search
   std::string_view operation = {};  ///< what does not fit into memory; empty: the search
 
   /// Refuses what is outside its domain, for searches of this table or of an index of it. Looks at filter and exclude,
@@ -88,11 +89,15 @@ double run_job(const Context& ctx, Job& job, const std::function<void()>& run);
 std::shared_ptr<const kernels::Prepared> prepare(const Context& ctx, const TableView& table,
                                                  const IndexOptions& options, std::int64_t first_id = 0);
 
+/// Packs the rows of an index that keeps them for the screens that `kinds` name, as far as the limit allows; `lanes` is
+/// not looked at, and `automatic` is the coarsest screen.
+void pack_now(const Context& ctx, const kernels::Prepared& prepared, std::span<const kernels::PackedKind> kinds);
+
 /// Calls body(index) with a table made ready, and notes in its result how long that took.
 template <class Body>
 auto with_index(const Context& ctx, const TableView& table, const Body& body, std::int64_t first_id = 0) {
   const auto start = std::chrono::steady_clock::now();
-  const Index index = kernels::index_of(prepare(ctx, table, {}, first_id));
+  const Index index = kernels::index_of(prepare(ctx, table, {.packed = Packing::never}, first_id));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   auto result = body(index);
   result.stats.prepare_seconds = seconds.count();

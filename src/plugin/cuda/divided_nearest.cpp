@@ -249,14 +249,14 @@ bool DividedNearest::can_fuse(const NearestTask& task) const {
   return true;
 }
 
-kernels::Choice DividedNearest::choose(const NearestTask& task) const {
+kernels::Choice DividedNearest::choose(const Context& ctx, const NearestTask& task) const {
   const bool by_rows = divides_rows(task);
   kernels::Choice choice;
   for (std::int64_t i = 0; i < parts_of(task, by_rows); ++i) {
     SearchPart part;
     take_part(task, by_rows, i, part);
     part.task.collect = task.collect;
-    const kernels::Choice own = of(i).choose(part.task);
+    const kernels::Choice own = of(i).choose(ctx, part.task);
     if (i == 0 || own.method == choice.method) {
       choice = own;
       continue;

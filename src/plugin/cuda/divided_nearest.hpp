@@ -41,7 +41,7 @@ class DividedNearest final : public kernels::NearestBackend {
   std::uint64_t prepare_bytes(const Context& ctx, const TableView& table) const override;
   void check_queries(const Context& /*ctx*/, const kernels::NearestTask& /*task*/) const override {}
   bool can_fuse(const kernels::NearestTask& task) const override;
-  kernels::Choice choose(const kernels::NearestTask& task) const override;
+  kernels::Choice choose(const Context& ctx, const kernels::NearestTask& task) const override;
   kernels::Costs costs(const Context& ctx, const kernels::NearestTask& task) const override;
   std::string screens(const Context& ctx, const kernels::NearestTask& task) const override;
   bool can_use_tree(const kernels::NearestTask& task) const override;

@@ -263,7 +263,7 @@ class DeviceNearest final : public CudaNearest {
     asked.method = static_cast<std::int32_t>(Method::fused);
     return device_->functions().fused_serves(device_->engine(), &asked) != 0;
   }
-  kernels::Choice choose(const NearestTask& task) const override {
+  kernels::Choice choose(const Context& /*ctx*/, const NearestTask& task) const override {
     const bool stays = this->stays(*task.index);
     if (task.screen == ScreenType::automatic && are_few(task)) {
       return {Method::direct, stays

@@ -341,6 +341,8 @@ const std::vector<Call> kCases = {
   {"knn_into", [](Bits& b, const Context& c, const Inputs& in) { add_into(b, [&](const KnnOutput& to) { knn_into(c, in.table, in.queries, {.k = 5}, to); }); }},
   {"knn_into", [](Bits& b, const Context& c, const Inputs& in) { add_into(b, [&](const KnnOutput& to) { knn_into(c, in.index, {.k = 5}, to); }); }},
   {"knn_into", [](Bits& b, const Context& c, const Inputs& in) { add_into(b, [&](const KnnOutput& to) { knn_into(c, in.index, in.queries, {.k = 5}, to); }); }},
+  {"RepeatedKnn::RepeatedKnn", [](Bits& b, const Context& c, const Inputs& in) { add_into(b, [&](const KnnOutput& to) { RepeatedKnn(c, in.index, in.queries, {.k = 5}).find(in.queries, to); }); }},
+  {"RepeatedKnn::find", [](Bits& b, const Context& c, const Inputs& in) { add_into(b, [&](const KnnOutput& to) { RepeatedKnn(c, in.index, in.queries, {.k = 5, .method = Method::fused}).find(in.queries, to); }); }},
   {"radius", [](Bits& b, const Context& c, const Inputs& in) { b.add(radius(c, in.table, kNear)); }},
   {"radius", [](Bits& b, const Context& c, const Inputs& in) { b.add(radius(c, in.tiny, in.tiny, {.radius = 4.1e-310, .metric = Metric::manhattan})); }},
   {"radius", [](Bits& b, const Context& c, const Inputs& in) { b.add(radius(c, in.index, kNear)); }},

@@ -76,11 +76,10 @@ std::vector<ProductQuery> product_scores(const Workspace& work, std::int64_t til
     for (std::int64_t row = begin; row < end; row += simd.tile_rows) {
       ScreenTile tile{};
       tile.queries = work.batch().panel(0, tile_number);
-      tile.rows = packed.panels.data() + row * row_bytes;
-      tile.start = packed.start.data() + row;
-      tile.base = packed.base.data() + row;
-      tile.rho = packed.rho.data() + row;
-      tile.kappa = packed.kappa.data() + row;
+      tile.rows = packed.panels + row * row_bytes;
+      tile.start = packed.start + row;
+      tile.rho = packed.rho + row;
+      tile.kappa = packed.kappa + row;
       tile.a = a;
       tile.b = b;
       tile.threshold = every;

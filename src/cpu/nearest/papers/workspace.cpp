@@ -38,13 +38,15 @@ Workspace::Workspace(const Context& ctx, const kernels::NearestTask& task, std::
       rows_(task_, simd_, index_.table.rows(), screens_),
       batch_(task_, simd_, screens_) {
   rows_.assign(0, n());
+  rows_.reserve_rows();
+  for (std::size_t s = 0; s < screens_.size(); ++s) rows_.begin_packing(s, nullptr);
   std::vector<std::vector<double>> scratch(static_cast<std::size_t>(ctx.threads()));
   core::parallel_for(ctx, rows_.panels(), [&](std::int64_t panel, int worker) {
     std::vector<double>& row = scratch[static_cast<std::size_t>(worker)];
     rows_.prepare_panel(panel, row);
     for (std::size_t s = 0; s < screens_.size(); ++s) rows_.pack_panel(panel, s, row);
   });
-  for (std::size_t s = 0; s < screens_.size(); ++s) rows_.summarise(s);
+  for (std::size_t s = 0; s < screens_.size(); ++s) rows_.finish_packing(s);
 }
 
 std::int64_t Workspace::group(std::int64_t n, std::int64_t most) {

@@ -1,0 +1,80 @@
+// See packed_table.hpp.
+#include "cpu/nearest/packed_table.hpp"
+
+#include "core/large_pages.hpp"
+
+namespace vicinal::cpu {
+namespace {
+
+std::int64_t blocks_of(std::int64_t rows, std::int64_t block) {
+  return (rows + block - 1) / block;
+}
+
+std::int64_t padded_rows(const kernels::PackedKind& kind, std::int64_t rows) {
+  return (rows + kind.lanes - 1) / kind.lanes * kind.lanes;
+}
+
+template <class T>
+void take(core::AlignedArray<T>& array, std::int64_t size) {
+  array.reserve(size);
+  core::prefer_large_pages(array.data(), static_cast<std::size_t>(size) * sizeof(T));
+}
+
+constexpr std::int64_t kTerms = 3;  // of a row, 4 bytes each
+
+}  // namespace
+
+KeptRows::KeptRows(kernels::PackedKind kind, const Screen& screen, std::int64_t rows, std::int64_t block)
+    : PackedTable(kind),
+      screen_(screen),
+      block_(block),
+      blocks_(blocks_of(rows, block)),
+      row_bytes_(Screen::row_bytes(kind.screen, static_cast<std::int64_t>(screen.centre().size()))),
+      bytes_(bytes(kind, static_cast<std::int64_t>(screen.centre().size()), rows, block)),
+      about_(std::make_unique<About[]>(static_cast<std::size_t>(blocks_))) {
+  const std::int64_t padded = padded_rows(kind, rows);
+  take(panels_, padded * row_bytes_);
+  if (kind.screen == ScreenType::int8) {
+    take(base_, padded);
+  } else {
+    take(start_, padded);
+  }
+  take(rho_, padded);
+  take(kappa_, padded);
+}
+
+std::uint64_t KeptRows::bytes(const kernels::PackedKind& kind, std::int64_t d, std::int64_t rows, std::int64_t block) {
+  const std::int64_t row = Screen::row_bytes(kind.screen, d) + 4 * kTerms;
+  return static_cast<std::uint64_t>(padded_rows(kind, rows) * row) +
+         static_cast<std::uint64_t>(blocks_of(rows, block)) * sizeof(About);
+}
+
+PackedPlace KeptRows::place(std::int64_t block) noexcept {
+  const std::int64_t row = block * block_;
+  return {panels_.data() + row * row_bytes_, start_.data() != nullptr ? start_.data() + row : nullptr,
+          base_.data() != nullptr ? base_.data() + row : nullptr, rho_.data() + row, kappa_.data() + row};
+}
+
+void KeptRows::publish(std::int64_t block, const PackedRows& about) noexcept {
+  About& to = about_[static_cast<std::size_t>(block)];
+  to.typical_norm = about.typical_norm;
+  to.least_rho = about.least_rho;
+  to.least_kappa = about.least_kappa;
+  to.state.store(State::ready, std::memory_order_release);
+  ready_.fetch_add(1, std::memory_order_acq_rel);
+}
+
+PackedRows KeptRows::rows(std::int64_t block) const noexcept {
+  const std::int64_t row = block * block_;
+  const About& about = about_[static_cast<std::size_t>(block)];
+  return {panels_.data() + row * row_bytes_,
+          start_.data() != nullptr ? start_.data() + row : nullptr,
+          base_.data() != nullptr ? base_.data() + row : nullptr,
+          rho_.data() + row,
+          kappa_.data() + row,
+          about.typical_norm,
+          about.least_rho,
+          about.least_kappa};
+}
+
+}  // namespace vicinal::cpu

@@ -1,0 +1,237 @@
+// What an index keeps of its packed rows: when, how much memory plans count for it, when it goes, its file, and what a
+// cancelled search leaves.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backend/index_access.hpp"
+#include "backend/nearest.hpp"
+#include "check_sum.hpp"
+#include "counted_polls.hpp"
+#include "refusal.hpp"
+#include "vicinal/knn.hpp"
+
+namespace vicinal {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kTableRows = 6000;
+constexpr std::int64_t kTableCols = 40;
+constexpr std::int64_t kAsked = 30;
+
+class KeptByAnIndex : public testing::Test {
+ protected:
+  void SetUp() override {
+    rows_ = polled_rows(kTableRows, kTableCols);
+    path_ = fs::path(testing::TempDir()) / ("vicinal_packed_" + std::to_string(getpid()) + "_" +
+                                            testing::UnitTest::GetInstance()->current_test_info()->name() + ".index");
+  }
+  void TearDown() override { fs::remove(path_); }
+  [[nodiscard]] TableView table() const { return {rows_.data(), kTableRows, kTableCols}; }
+  [[nodiscard]] TableView queries(std::int64_t count = kAsked) const { return table().slice(100, 100 + count); }
+  static const kernels::PackedSlot& packed(const Index& index) { return kernels::prepared_of(index).packed; }
+  /// Whether all rows of some screen are packed.
+  static bool is_packed(const Index& index) {
+    const auto tables = packed(index).all();
+    return !tables.empty() && tables.front()->is_complete();
+  }
+  [[nodiscard]] std::string read() const {
+    std::ifstream in(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  void write(const std::string& bytes) const { std::ofstream(path_, std::ios::binary) << bytes; }
+
+  std::vector<float> rows_;
+  fs::path path_;
+  Context ctx_ = Context::cpu({.threads = 2});
+};
+
+TEST_F(KeptByAnIndex, AreKeptWhenTheOptionSaysSo) {
+  const Index automatic(ctx_, table());
+  EXPECT_EQ(packed(automatic).bytes(), 0U);
+  EXPECT_EQ(knn(ctx_, automatic, queries(1), {.k = 3}).plan.method, Method::direct);
+  EXPECT_EQ(packed(automatic).bytes(), 0U);
+  EXPECT_EQ(knn(ctx_, automatic, queries(), {.k = 3, .method = Method::fused}).plan.method, Method::fused);
+  EXPECT_TRUE(is_packed(automatic));
+  const Index never(ctx_, table(), {.packed = Packing::never});
+  knn(ctx_, never, queries(), {.k = 3, .method = Method::fused});
+  EXPECT_EQ(packed(never).bytes(), 0U);
+  const Index now(ctx_, table(), {.packed = Packing::now});
+  EXPECT_TRUE(is_packed(now));
+  refusal(ErrorCode::invalid_argument, [&] { Index(ctx_, table(), {.packed = static_cast<Packing>(3)}); });
+}
+
+TEST_F(KeptByAnIndex, BlockSourcesAreNotKept) {
+  const TableView source =
+      TableView::blocks(DType::float32, kTableRows, kTableCols, [&](std::int64_t begin, std::int64_t end, void* to) {
+        std::memcpy(to, rows_.data() + begin * kTableCols, static_cast<std::size_t>((end - begin) * kTableCols) * 4);
+      });
+  const Index index(ctx_, source, {.packed = Packing::now});
+  const NeighborGraph found = knn(ctx_, index, queries(), {.k = 3, .method = Method::fused});
+  EXPECT_EQ(found.ids, knn(ctx_, table(), queries(), {.k = 3, .method = Method::direct}).ids);
+  EXPECT_EQ(packed(index).bytes(), 0U);
+}
+
+// With the rows packed, few queries are screened; of so few rows that ranking them takes no time, none.
+TEST_F(KeptByAnIndex, DecideTheMethodOfFewQueries) {
+  const Index index(ctx_, table(), {.packed = Packing::now});
+  EXPECT_EQ(knn(ctx_, index, queries(1), {.k = 3}).plan.method, Method::fused);
+  EXPECT_EQ(knn(ctx_, index, queries(1), {.k = 3, .metric = Metric::cosine}).plan.method, Method::direct);
+  const Index small(ctx_, table().slice(0, 100), {.packed = Packing::now});
+  EXPECT_EQ(knn(ctx_, small, queries(1), {.k = 3}).plan.method, Method::direct);
+}
+
+// The plan counts what is kept, or what is kept is dropped, or not made.
+TEST_F(KeptByAnIndex, TheMemoryLimitDecides) {
+  const KnnOptions options = {.k = 3, .method = Method::fused};
+  const Index never(ctx_, table(), {.packed = Packing::never});
+  const Index index(ctx_, table(), {.packed = Packing::now});
+  const NeighborGraph wanted = knn(ctx_, never, queries(), options);
+  const NeighborGraph found = knn(ctx_, index, queries(), options);
+  EXPECT_EQ(found.ids, wanted.ids);
+  const std::uint64_t kept = packed(index).bytes();
+  EXPECT_GE(kept, static_cast<std::uint64_t>(kTableRows * (kTableCols + 12)));
+  EXPECT_GE(found.plan.memory, wanted.plan.memory + kept);
+  // As much as a search without them takes: they go, and the search does not fail.
+  const Context little = ctx_.with_memory_limit(wanted.plan.memory);
+  const NeighborGraph without = knn(little, index, queries(), options);
+  EXPECT_EQ(without.ids, wanted.ids);
+  EXPECT_EQ(without.distances, wanted.distances);
+  EXPECT_LE(without.plan.memory, little.memory_limit());
+  EXPECT_EQ(packed(index).bytes(), 0U);
+  refusal(ErrorCode::over_memory,
+          [&] { knn(ctx_.with_memory_limit(wanted.plan.memory - 1), index, queries(), options); });
+  // A little more, and those of the first screen are kept.
+  const Context more = ctx_.with_memory_limit(wanted.plan.memory + kept + (std::uint64_t{1} << 20));
+  EXPECT_EQ(knn(more, index, queries(), options).ids, wanted.ids);
+  EXPECT_TRUE(is_packed(index));
+  // One query that was to be screened is ranked where there is no room.
+  const std::uint64_t one = knn(ctx_, never, queries(1), {.k = 3}).plan.memory;
+  EXPECT_EQ(knn(ctx_.with_memory_limit(one), index, queries(1), {.k = 3}).plan.method, Method::direct);
+  EXPECT_EQ(packed(index).bytes(), 0U);
+}
+
+// Lists within a radius grow while they are found: packed rows make room for them.
+TEST_F(KeptByAnIndex, ListsWithinARadiusTakeTheirMemory) {
+  const Index never(ctx_, table(), {.packed = Packing::never});
+  const RadiusOptions options = {.radius = 100, .method = Method::fused};  // all rows
+  const NeighborGraph wanted = radius(ctx_, never, queries(), options);
+  // The least memory that is enough without packed rows.
+  std::uint64_t enough = wanted.plan.memory;
+  const auto works = [&](std::uint64_t bytes) {
+    try {
+      (void)radius(ctx_.with_memory_limit(bytes), never, queries(), options);
+      return true;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::over_memory);
+      return false;
+    }
+  };
+  while (!works(enough)) enough += enough / 4;
+  const Index index(ctx_, table(), {.packed = Packing::now});
+  const NeighborGraph found = radius(ctx_.with_memory_limit(enough), index, queries(), options);
+  EXPECT_EQ(found.ids, wanted.ids);
+  EXPECT_EQ(found.distances, wanted.distances);
+  EXPECT_EQ(found.offsets, wanted.offsets);
+}
+
+// A search that is cancelled while it packs leaves what others can use.
+TEST_F(KeptByAnIndex, ACancelledSearchLeavesAnIndexThatWorks) {
+  const NeighborGraph wanted = knn(ctx_, table(), queries(), {.k = 3, .method = Method::direct});
+  for (const int reports : {1, 2, 3, 5, 8}) {
+    const Index index(ctx_, table());
+    const CancelToken token;
+    int seen = 0;
+    const auto watch = [&](std::string_view /*stage*/, double /*done*/) {
+      if (++seen >= reports) token.cancel();
+    };
+    const Context ctx = Context::cpu({.threads = 2, .progress = watch, .cancel = token});
+    try {
+      if (reports % 2 == 0) {
+        (void)knn(ctx, index, queries(), {.k = 3, .method = Method::fused});
+      } else {  // block by block
+        (void)count(ctx, index, queries(), {.radius = 1, .method = Method::fused});
+      }
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::cancelled);
+    }
+    EXPECT_EQ(knn(ctx_, index, queries(), {.k = 3, .method = Method::fused}).ids, wanted.ids);
+    EXPECT_TRUE(is_packed(index));
+  }
+}
+
+// Panels of rows are looked after one by one while they are packed.
+TEST_F(KeptByAnIndex, PackingPollsTheToken) {
+  const Context one = polled_context();
+  const std::int64_t without = polls_of([&] { (void)Index(one, table(), {.packed = Packing::never}); });
+  const std::int64_t with = polls_of([&] { (void)Index(one, table(), {.packed = Packing::now}); });
+  EXPECT_GE(with - without, kTableRows / 32);
+}
+
+TEST_F(KeptByAnIndex, AFileSaysForWhatRowsWerePacked) {
+  const Index index(ctx_, table(), {.packed = Packing::now});
+  const NeighborGraph wanted = knn(ctx_, index, queries(), {.k = 3});
+  index.save(ctx_, path_);
+  const std::string good = read();
+  EXPECT_NE(good.find("\"packed_for\""), std::string::npos);
+  const Index loaded = Index::load(ctx_, path_);
+  EXPECT_TRUE(is_packed(loaded));
+  EXPECT_EQ(packed(loaded).bytes(), packed(index).bytes());
+  EXPECT_EQ(knn(ctx_, loaded, queries(), {.k = 3}).ids, wanted.ids);
+  EXPECT_EQ(knn(ctx_, loaded, queries(1), {.k = 3}).plan.method, Method::fused);
+  // Where there is no room, the index is loaded without them.
+  const Context mapped = Context::cpu({.threads = 2, .memory_limit = packed(index).bytes() - 1, .map_files = true});
+  EXPECT_EQ(packed(Index::load(mapped, path_)).bytes(), 0U);
+
+  // Kinds that there are not, and one kind twice.
+  std::uint64_t length = 0;
+  std::memcpy(&length, good.data(), 8);
+  const std::size_t at = 8 + static_cast<std::size_t>(length) + (kTableCols + 1) * 8;
+  std::int64_t kind[2];
+  std::memcpy(kind, good.data() + at, sizeof kind);
+  EXPECT_EQ(kind[0], static_cast<std::int64_t>(Metric::euclidean));
+  for (const auto& [metric, screen] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {static_cast<std::int64_t>(Metric::manhattan), kind[1]}, {-1, kind[1]}, {kind[0], 0}, {kind[0], 4}}) {
+    std::string bytes = good;
+    const std::int64_t other[2] = {metric, screen};
+    std::memcpy(bytes.data() + at, other, sizeof other);
+    write(summed(bytes));
+    EXPECT_NE(refusal(ErrorCode::bad_data, [&] { Index::load(ctx_, path_); }).find("packed"), std::string::npos);
+  }
+  for (std::size_t i = 8; i < 8 + length; ++i) {  // of the header: each is noticed, or was a blank
+    std::string bytes = good;
+    bytes[i] = static_cast<char>(bytes[i] ^ 1 << i % 8);
+    write(summed(bytes));
+    try {
+      EXPECT_EQ(knn(ctx_, Index::load(ctx_, path_), queries(), {.k = 3}).ids, wanted.ids);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::bad_data) << error.what();
+    }
+  }
+  for (const std::size_t size : {at, at + 8, at + 16, good.size() - 1}) {
+    write(good.substr(0, size));
+    refusal(ErrorCode::bad_data, [&] { Index::load(ctx_, path_); });
+  }
+}
+
+TEST_F(KeptByAnIndex, AFileWithoutThemIsRead) {
+  Index(ctx_, table()).save(ctx_, path_);
+  EXPECT_EQ(read().find("packed"), std::string::npos);
+  const Index loaded = Index::load(ctx_, path_);
+  EXPECT_EQ(packed(loaded).bytes(), 0U);
+  knn(ctx_, loaded, queries(), {.k = 3, .method = Method::fused});
+  EXPECT_TRUE(is_packed(loaded));
+}
+
+}  // namespace
+}  // namespace vicinal
