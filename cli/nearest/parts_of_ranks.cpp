@@ -57,6 +57,21 @@ void make_folder(const std::string& folder) {
   }
 }
 
+/// A folder as a path without links; also of one that is not there yet.
+std::filesystem::path resolved(const std::string& folder) {
+  std::error_code failed;
+  const std::filesystem::path found = std::filesystem::weakly_canonical(std::filesystem::absolute(folder), failed);
+  return found.has_filename() ? found : found.parent_path();
+}
+
+/// The files of --resume are removed when the parts are complete, and both have names such as "0.part".
+void require_other_folder(const std::string& output, const std::string& kept) {
+  std::error_code failed;
+  if (!std::filesystem::equivalent(output, kept, failed) && resolved(output) != resolved(kept)) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("--resume: '{}' is the folder of -o; name another one for each", kept));
+}
+
 /// One rank's part of the command.
 class RankOfSearch {
  public:
@@ -107,6 +122,7 @@ void RankOfSearch::read() {
     throw Error(ErrorCode::invalid_argument, "--max-radius: parts have lists of k; leave it out with -o DIR/");
   }
   command_.resume.check();
+  if (command_.resume.any()) require_other_folder(command_.output, command_.resume.folder);
   refuse_for_parts(command_, "-o DIR/");
   const Context& ctx = own_.runtime.ctx;
   const ReadOptions reading = command_.reading();
@@ -332,6 +348,7 @@ void RankOfSearch::run_resumed(std::chrono::steady_clock::time_point start) {
   together([&] {
     inputs_.require(name(), plan.memory);
     make_folder(command_.output);
+    require_other_folder(command_.output, command_.resume.folder);
     index.emplace(*ctx_, tables_.rows.view);
   });
   const WholeSearch whole = search_of_blocks(*index, plan);

@@ -150,6 +150,19 @@ def test_one_process_goes_on_with_blocks_of_ranks(tmp_path, slow):
     assert (tmp_path / "merged.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
 
 
+@pytest.mark.parametrize("ranks", [0, 2])
+def test_the_output_is_another_folder(tmp_path, tables, ranks):
+    """The files of --resume are removed at the end, and parts have the same names."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    for output, kept in [("new/", "new"), ("new/", "./new/"), ("there/", "there"), ("there/", tmp_path / "there"),
+                         ("link/", "there"), ("there/", "link"), ("new/", "there/../new")]:
+        ran = run(tmp_path, ranks, "knn", "table.npy", "-k", "3", "-o", output, "--resume", str(kept))
+        assert ran.returncode == 2 and len(errors(ran)) == 1, ran
+        assert f"--resume: '{kept}' is the folder of -o" in errors(ran)[0], ran
+    assert not (tmp_path / "new").exists() and not list((tmp_path / "there").iterdir())
+
+
 def test_what_is_refused_is_one_sentence(tmp_path, tables, slow):
     kill(tmp_path, 3, 1, 3, "knn", "-k", "9", *slow, "-o", "out/", *EVERY_BLOCK)
     block = tmp_path / "kept" / "64.part"
