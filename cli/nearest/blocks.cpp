@@ -25,6 +25,8 @@ constexpr std::int64_t kFewestQueries = 64;  // of a block: a call's own work is
 constexpr std::int64_t kMaxFirstQueries = 1024;
 constexpr std::int64_t kMinBlocks = 16;
 constexpr double kMaxGrowth = 4;  // from one block to the next
+constexpr std::int64_t kMaxRowsRead = std::int64_t{1}
+                                      << 20;  // of a block at a time; counts and offsets take 8 MiB each
 
 std::string file_of(std::int64_t begin) {
   return fmt::format("{}.part", begin);
@@ -38,6 +40,16 @@ void add_stats(SearchStats& sum, const SearchStats& more) {
   sum.prepare_seconds += more.prepare_seconds;
   sum.search_seconds += more.search_seconds;
   sum.selection_seconds += more.selection_seconds;
+}
+
+constexpr std::uint64_t kEntryBytes = 16;  // of an id and a key
+
+/// Bytes of the lists of some rows of a block.
+std::uint64_t bytes_of(const PartSource& block, std::int64_t begin, std::int64_t end) {
+  const PartInfo& info = block.info;
+  if (info.kind == PartKind::count) return static_cast<std::uint64_t>(end - begin) * sizeof(std::int64_t);
+  const std::int64_t entries = info.kind == PartKind::radius ? block.neighbors(begin, end) : (end - begin) * info.k;
+  return static_cast<std::uint64_t>(entries) * kEntryBytes;
 }
 
 }  // namespace
@@ -163,10 +175,11 @@ void SearchBlocks::share_digests(const std::vector<std::size_t>& numbers) {
 
 std::int64_t SearchBlocks::first_size() const {
   if (command_.resume.seconds == 0) return kFewestQueries;
-  const std::int64_t most = std::clamp(rows() / kMinBlocks, kFewestQueries, kMaxFirstQueries);
+  const std::int64_t planned = whole_.planned_rows > 0 ? whole_.planned_rows : rows();
+  const std::int64_t most = std::clamp(planned / kMinBlocks, kFewestQueries, kMaxFirstQueries);
   const double expected = whole_.plan.expected_seconds;
   if (!(expected > 0)) return most;
-  const double fitting = static_cast<double>(rows()) * (command_.resume.seconds / expected);
+  const double fitting = static_cast<double>(planned) * (command_.resume.seconds / expected);
   return fitting < static_cast<double>(most) ? std::max(kFewestQueries, static_cast<std::int64_t>(fitting)) : most;
 }
 
@@ -180,7 +193,7 @@ void SearchBlocks::save() {
 }
 
 /// Each rank searches for the rows of one block; the last ranks may have none. The files appear when all are written,
-/// while the folder is this job's.
+/// while the folder is this job's. The record has the blocks of several ranks before.
 void SearchBlocks::search(const std::vector<std::size_t>& numbers) {
   std::int64_t size = 0;
   for (const std::size_t number : numbers) size += blocks_[number].end - blocks_[number].begin;
@@ -201,12 +214,41 @@ void SearchBlocks::search(const std::vector<std::size_t>& numbers) {
     if (own != nullptr) own->digest = digest_of_file(runtime_.ctx, file(*own));
   });
   share_digests(numbers);
+  ops::together(ranks_, [&] {  // a rank on another host may have a folder of its own
+    if (!folder_) return;
+    for (const std::size_t number : numbers) {
+      std::error_code error;
+      const std::filesystem::path path = file(blocks_[number]);
+      if (std::filesystem::exists(path, error)) continue;
+      throw Error(ErrorCode::io,
+                  fmt::format("--resume: '{}' is not there; do all hosts share the folder?", path.string()));
+    }
+  });
   for (const std::size_t number : numbers) blocks_[number].is_there = true;
   done_ += size;
 }
 
+/// More ranks than those that made a block may have less memory each.
+void SearchBlocks::cut_large_blocks() {
+  if (whole_.planned_rows <= 0) return;
+  std::vector<Block> cut;
+  for (Block& block : blocks_) {
+    if (block.is_there || block.end - block.begin <= whole_.planned_rows) {
+      cut.push_back(std::move(block));
+      continue;
+    }
+    for (std::int64_t begin = block.begin; begin < block.end; begin = cut.back().end) {
+      cut.push_back({begin, std::min(block.end - begin, whole_.planned_rows) + begin, {}});
+    }
+  }
+  const bool is_other = cut.size() != blocks_.size();
+  blocks_ = std::move(cut);
+  if (is_other) save();
+}
+
 void SearchBlocks::run() {
   const auto ranks = static_cast<std::size_t>(ranks_.size());
+  cut_large_blocks();
   for (std::size_t next = 0; next < blocks_.size();) {
     std::vector<std::size_t> missing;
     bool is_gone = false;
@@ -232,6 +274,7 @@ void SearchBlocks::run() {
       numbers.push_back(blocks_.size());
       blocks_.push_back({begin, std::min(rows(), begin + each), {}});
     }
+    if (ranks > 1) save();  // several files may appear before their digests are recorded
     search(numbers);
     save();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -282,35 +325,65 @@ RadiusSummary SearchBlocks::lists(const Context& ctx, const TakeLists& take) con
   return sum;
 }
 
-NeighborPart SearchBlocks::part(const Context& ctx, std::int64_t begin, std::int64_t end) const {
-  NeighborPart all;
-  all.plan = whole_.plan;
-  if (whole_.kind == PartKind::radius) all.offsets.push_back(0);
+/// The number of neighbors of rows [begin, end), where all of them have lists.
+std::int64_t SearchBlocks::neighbors(const Context& ctx, std::int64_t begin, std::int64_t end,
+                                     const PartInfo& info) const {
+  if (whole_.kind == PartKind::count) return 0;
+  if (whole_.kind == PartKind::knn) return (end - begin) * info.k;
+  std::int64_t sum = 0;
   for (const Block& block : blocks_) {
     const std::int64_t first = std::max(begin, block.begin) - block.begin;
     const std::int64_t last = std::min(end, block.end) - block.begin;
-    if (block.begin > 0 && first >= last) continue;
-    ctx.check_cancelled();
-    const PartSource source = open(ctx, block);
-    if (block.begin == 0) all.info = source.info;
+    if (first < last) sum += open(ctx, block).neighbors(first, last);
+  }
+  return sum;
+}
+
+NeighborPart SearchBlocks::part(const Context& ctx, std::int64_t begin, std::int64_t end) const {
+  NeighborPart all;
+  all.plan = whole_.plan;
+  all.info = open(ctx, blocks_.front()).info;
+  const auto require = [&](std::uint64_t bytes) {
+    if (bytes <= ctx.memory_limit()) return;
+    throw Error(ErrorCode::over_memory, fmt::format("{}: the lists of a rank need {} bytes, more than the memory limit "
+                                                    "of {}",
+                                                    name_of(whole_.kind), bytes, ctx.memory_limit()));
+  };
+  // Exactly: vectors that grow would take up to three times as much.
+  const auto count = static_cast<std::size_t>(end - begin);
+  const auto total = static_cast<std::size_t>(neighbors(ctx, begin, end, all.info));
+  const std::uint64_t held = total * kEntryBytes + (count + 1) * sizeof(std::int64_t);
+  require(held);
+  all.ids.reserve(total);
+  all.keys.reserve(total);
+  if (whole_.kind == PartKind::radius) {
+    all.offsets.reserve(count + 1);
+    all.offsets.push_back(0);
+  }
+  if (whole_.kind == PartKind::count) all.counts.reserve(count);
+  for (const Block& block : blocks_) {
+    const std::int64_t last = std::min(end, block.end) - block.begin;
+    std::int64_t first = std::max(begin, block.begin) - block.begin;
     if (first >= last) continue;
-    if (whole_.kind == PartKind::radius) {  // what is held, in a vector that has grown, and what is read
-      const auto held = static_cast<std::uint64_t>(std::ssize(all.ids)) * 3 / 2;
-      const auto more = static_cast<std::uint64_t>(source.neighbors(first, last)) * 2;
-      if ((held + more) * 16 > ctx.memory_limit()) {
-        throw Error(ErrorCode::over_memory,
-                    fmt::format("radius: the neighbors of a rank need {} bytes, more than the memory limit of {}",
-                                (held + more) * 16, ctx.memory_limit()));
+    const PartSource source = open(ctx, block);
+    while (first < last) {
+      ctx.check_cancelled();
+      std::int64_t to = std::min(last, first + kMaxRowsRead);
+      const auto bytes = [&] { return bytes_of(source, first, to); };
+      while (to > first + 1 && bytes() > kBytesOfBlocks / 2) to = first + (to - first) / 2;
+      if (bytes() > kBytesOfBlocks / 2) require(held + bytes());
+      const NeighborPart piece = source.read(first, to);
+      for (std::size_t i = 1; i < piece.offsets.size(); ++i) {
+        all.offsets.push_back(std::ssize(all.ids) + piece.offsets[i]);
       }
+      all.ids.insert(all.ids.end(), piece.ids.begin(), piece.ids.end());
+      all.keys.insert(all.keys.end(), piece.keys.begin(), piece.keys.end());
+      all.counts.insert(all.counts.end(), piece.counts.begin(), piece.counts.end());
+      first = to;
     }
-    const NeighborPart piece = source.read(first, last);
-    for (std::size_t i = 1; i < piece.offsets.size(); ++i) {
-      all.offsets.push_back(std::ssize(all.ids) + piece.offsets[i]);
-    }
-    all.ids.insert(all.ids.end(), piece.ids.begin(), piece.ids.end());
-    all.keys.insert(all.keys.end(), piece.keys.begin(), piece.keys.end());
-    all.counts.insert(all.counts.end(), piece.counts.begin(), piece.counts.end());
-    add_stats(all.stats, source.stats);
+    // A block of several ranks counts for the one that has its first row.
+    if (block.begin >= begin) add_stats(all.stats, source.stats);
+    all.stats.distinct_rows = std::max(all.stats.distinct_rows, source.stats.distinct_rows);
   }
   all.info.place.first_query = begin;
   all.info.place.total_queries = rows();

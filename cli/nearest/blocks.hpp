@@ -24,6 +24,7 @@ struct WholeSearch {
   std::vector<JobFact> facts;  ///< k or radius
   Bitmap filter = {};
   Plan plan;
+  std::int64_t planned_rows = 0;  ///< that the plan is for, about; no block has more; 0: all
   /// Searches for some of the rows and writes their part.
   std::function<void(const TableView& queries, const PartOptions& place, const std::filesystem::path& path)> search;
 };
@@ -59,6 +60,9 @@ class SearchBlocks {
   [[nodiscard]] std::vector<JobFact> facts() const;
   [[nodiscard]] std::filesystem::path file(const Block& block) const;
   void read_blocks();
+  void cut_large_blocks();
+  [[nodiscard]] std::int64_t neighbors(const Context& ctx, std::int64_t begin, std::int64_t end,
+                                       const PartInfo& info) const;
   void share_blocks();
   void share_digests(const std::vector<std::size_t>& numbers);
   void search(const std::vector<std::size_t>& numbers);

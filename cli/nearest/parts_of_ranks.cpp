@@ -60,7 +60,9 @@ void make_folder(const std::string& folder) {
 /// A folder as a path without links; also of one that is not there yet.
 std::filesystem::path resolved(const std::string& folder) {
   std::error_code failed;
-  const std::filesystem::path found = std::filesystem::weakly_canonical(std::filesystem::absolute(folder), failed);
+  std::filesystem::path found = std::filesystem::absolute(folder, failed);
+  if (!failed) found = std::filesystem::weakly_canonical(found, failed);
+  if (failed) return folder;
   return found.has_filename() ? found : found.parent_path();
 }
 
@@ -131,6 +133,7 @@ void RankOfSearch::read() {
   const TableView shape_asked =
       command_.queries.empty() ? TableView{} : inputs_.add_table(command_.queries, reading, ranks);
   inputs_.add(command_.missing.fill_bytes(ctx, shape, shape_asked));
+  if (command_.resume.any()) inputs_.add(kBytesOfBlocks);
   ctx_ = inputs_.fit(name(), [](const Context&) { return 0; });  // the search makes a plan with all ranks
   tables_ = command_.read(own_.runtime);
   const TableView& rows = tables_.rows.view;
@@ -315,6 +318,8 @@ WholeSearch RankOfSearch::search_of_blocks(const Index& index, const Plan& plan)
   whole.kind = search_.kind;
   whole.filter = whole_filter_;
   whole.plan = plan;
+  const std::int64_t rows = is_within() ? tables_.rows.view.rows() : tables_.asked.view.rows();
+  whole.planned_rows = (rows + own_.ranks.size() - 1) / own_.ranks.size();
   if (search_.kind == PartKind::knn) {
     whole.facts = {{"k", search_.nearest.k, "number of neighbors"}};
   } else {

@@ -11,6 +11,7 @@ VICINAL_COMMAND is the command.
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
@@ -47,12 +48,17 @@ def errors(ran):
     return [line for line in ran.stderr.splitlines() if "error:" in line]
 
 
-def blocks(folder):
-    """What the record tells of finished blocks."""
+def recorded(folder):
+    """The blocks that the record tells of; one that is not finished has no digest."""
     try:
         return json.loads((folder / "kept" / "job.json").read_text())["state"].get("blocks", [])
     except FileNotFoundError:
         return []
+
+
+def blocks(folder):
+    """What the record tells of finished blocks."""
+    return [block for block in recorded(folder) if block["digest"]]
 
 
 def ranks_of(mpirun):
@@ -61,12 +67,13 @@ def ranks_of(mpirun):
     return [int(pid) for pid in listed]
 
 
-def kill(folder, ranks, victim, at, *words):
-    """Kills one rank as soon as so many blocks are recorded; mpirun ends the others."""
+def kill(folder, ranks, victim, at, *words, is_reached=None):
+    """Kills one rank as soon as so many blocks are recorded, or something else is so; mpirun ends the others."""
+    is_reached = is_reached or (lambda: len(blocks(folder)) >= at)
     running = subprocess.Popen(words_of(ranks, words), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                env=ENVIRONMENT)
     until = time.monotonic() + LIMIT
-    while len(blocks(folder)) < at and running.poll() is None and time.monotonic() < until:
+    while not is_reached() and running.poll() is None and time.monotonic() < until:
         time.sleep(0.005)
     assert running.poll() is None, "the search has ended before"
     os.kill(sorted(ranks_of(running))[victim] if victim is not None else running.pid, signal.SIGKILL)
@@ -139,6 +146,81 @@ def test_a_killed_rank(tmp_path, slow, search, ranks, victim, at, later):
     told = ok(tmp_path, later, *search, "-o", "out/", *EVERY_BLOCK)
     assert told.stderr.count("resumed from 'kept'") == 1, told
     check(tmp_path, search, whole)
+
+
+@pytest.mark.parametrize("later", [0, 2])
+def test_a_job_that_stops_between_files_and_record(tmp_path, slow, later):
+    """All ranks have written their blocks, whose digests are not recorded. They are searched again."""
+    search = ["knn", "-k", "9", *slow]
+    ok(tmp_path, 0, *search, "-o", "whole.npz")
+
+    def is_searching():
+        kept = recorded(tmp_path)
+        return len(kept) >= 6 and kept[3]["digest"] and not kept[-1]["digest"]
+
+    kill(tmp_path, 3, 1, None, *search, "-o", "out/", *EVERY_BLOCK, is_reached=is_searching)
+    begin = 0
+    pending = 0
+    for block in recorded(tmp_path):
+        if not block["digest"]:
+            (tmp_path / "kept" / f"{begin}.part").write_bytes(b"a block of other bytes")
+            pending += 1
+        begin = block["end"]
+    if pending != 3:
+        pytest.skip("the rank was killed between two rounds")
+    if later:
+        ok(tmp_path, later, *search, "-o", "out/", *EVERY_BLOCK)
+        return check(tmp_path, search, tmp_path / "whole.npz")
+    ok(tmp_path, 0, *search, "-o", "merged.npz", *EVERY_BLOCK)
+    assert (tmp_path / "merged.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+
+
+def test_a_lost_block_that_is_larger_than_a_share(tmp_path, tables):
+    """It is cut, so that no rank needs more memory than is planned."""
+    search = ["knn", "table.npy", "-k", "9"]
+    ok(tmp_path, 0, *search, "-o", "whole.npz")
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run([COMMAND, *search, "--resume", "kept", "--resume-every", "60"], cwd=tmp_path, stdout=full,
+                             stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+    sizes = np.diff([0, *(block["end"] for block in recorded(tmp_path))])
+    assert ran.returncode == 3 and max(sizes) > 200, (ran, sizes)
+    for part in (tmp_path / "kept").glob("*.part"):
+        part.unlink()
+    (tmp_path / "out" / "manifest.json").mkdir(parents=True)
+    resumed = [*search, "-o", "out/", *EVERY_BLOCK]
+    assert run(tmp_path, 3, *resumed).returncode == 3
+    sizes = np.diff([0, *(block["end"] for block in recorded(tmp_path))])
+    assert max(sizes) <= 167 and sum(sizes) == 500, sizes
+    (tmp_path / "out" / "manifest.json").rmdir()
+    ok(tmp_path, 3, *resumed)
+    check(tmp_path, search, tmp_path / "whole.npz")
+
+
+def test_what_blocks_took_counts_once(tmp_path, tables):
+    """Also that of a block whose rows several ranks have."""
+    search = ["knn", "table.npy", "-k", "9"]
+    with open("/dev/full", "w") as full:
+        subprocess.run([COMMAND, *search, "--resume", "kept", "--resume-every", "60"], cwd=tmp_path, stdout=full,
+                       stderr=subprocess.PIPE, timeout=LIMIT)
+    assert 2 < len(blocks(tmp_path)) < 7
+    shutil.copytree(tmp_path / "kept", tmp_path / "copy")
+    one = json.loads(ok(tmp_path, 0, *search, "-o", "one.npz", "--resume", "copy", "--json").stdout)["stats"]
+    ok(tmp_path, 7, *search, "-o", "out/", *EVERY_BLOCK)
+    parts = json.loads(ok(tmp_path, 0, "merge", "out/", "-o", "merged.npz", "--json").stdout)["stats"]
+    assert parts["distinct_rows"] == one["distinct_rows"]
+    assert not abs(parts["search_seconds"] - one["search_seconds"]) > 1e-9 * one["search_seconds"], (parts, one)
+
+
+def test_a_folder_that_hosts_do_not_share(tmp_path, tables):
+    """Each rank has a folder of this name in its own working directory."""
+    for rank in "01":
+        (tmp_path / rank / "out").mkdir(parents=True)
+        (tmp_path / rank / "kept").mkdir()
+    lines = [f"cd $OMPI_COMM_WORLD_RANK && exec {COMMAND} knn ../table.npy -k 3 -o out/ --resume kept"]
+    ran = subprocess.run([MPIRUN, "-n", "2", *OPTIONS, "sh", "-c", *lines], cwd=tmp_path, capture_output=True, text=True,
+                         timeout=LIMIT, env=ENVIRONMENT)
+    assert ran.returncode == 3 and len(errors(ran)) == 1, ran
+    assert "is not there; do all hosts share the folder?" in errors(ran)[0] and "--resume: 'kept/" in errors(ran)[0], ran
 
 
 def test_one_process_goes_on_with_blocks_of_ranks(tmp_path, slow):
