@@ -355,9 +355,12 @@ void ShardSearch::choose() {
     division_.queries_travel = division_.queries_travel && !division_.is_short_for_queries;
     if (division_.queries_travel) return std::swap(division_.bytes, division_.other_bytes);
   }
-  // Lists within a radius are not known: half of the memory is left to them. Shards that are searched one at a time may
-  // need more, if they are small.
-  const std::uint64_t limit = call_.kind == PartKind::radius ? ctx_.memory_limit() / 2 : ctx_.memory_limit();
+  // Ranks of one host may each have a limit that is all of its memory.
+  const auto sharing = static_cast<std::uint64_t>(std::max(1, ranks_.ranks_on_host()));
+  const std::uint64_t most = std::min(ctx_.memory_limit(), core::free_memory() / 10 * 8 / sharing);
+  // Lists within a radius are not known, and take twice their size while they grow: three quarters of the memory are
+  // left to them. Shards that are searched one at a time may need more, if they are small.
+  const std::uint64_t limit = call_.kind == PartKind::radius ? most / 4 : most;
   const bool is_left_out = core::ContextAccess::ablation(ctx_) == core::Ablation::whole_table;
   division_.holds_table = !on_any_rank([&] {
     division_.holds_table = false;

@@ -27,6 +27,9 @@
 namespace vicinal::ops {
 namespace {
 
+/// Of rows that one task checks: their float64 copies are small beside the scratch that a search's plan counts.
+constexpr std::int64_t kCheckedElements = 1 << 13;
+
 /// Sets bits `at` to `at + size` of `to`, which are 0, to the first ones of `from`.
 void place_bits(const Context& ctx, Bitmap from, std::int64_t size, std::int64_t at, std::span<std::uint64_t> to) {
   core::Poll poll(ctx);
@@ -98,12 +101,14 @@ void ShardSearch::run_ring() {
 /// Refuses values of the rank's own rows that are not finite, before other ranks find them.
 void ShardSearch::check_own_rows(const TableView& rows) const {
   if (rows.dtype() == DType::uint8) return;
-  const std::int64_t step = std::max<std::int64_t>(1, core::kElementsPerStep / rows.cols());
+  const std::int64_t step = std::max<std::int64_t>(1, kCheckedElements / rows.cols());
+  std::vector<std::vector<double>> scratch(static_cast<std::size_t>(ctx_.threads()));
   std::atomic<std::int64_t> first{std::numeric_limits<std::int64_t>::max()};  // of the values
-  core::parallel_for(ctx_, (rows.rows() + step - 1) / step, [&](std::int64_t task, int /*worker*/) {
+  core::parallel_for(ctx_, (rows.rows() + step - 1) / step, [&](std::int64_t task, int worker) {
     const std::int64_t begin = task * step;
     const std::int64_t end = std::min(rows.rows(), begin + step);
-    std::vector<double> values(static_cast<std::size_t>((end - begin) * rows.cols()));
+    std::vector<double>& values = scratch[static_cast<std::size_t>(worker)];
+    values.resize(static_cast<std::size_t>((end - begin) * rows.cols()));
     core::widen_rows(rows, begin, end, values.data());
     const auto bad = std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
     if (bad == values.end()) return;

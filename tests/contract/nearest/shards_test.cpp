@@ -719,6 +719,15 @@ TEST_F(NearestOfThreeRanks, SendAsManyBytesAsTheDocsSay) {
           return 0;
         },
         [&](std::size_t r, std::uint64_t) { return 176 + votes + ring(r, 0); });
+    check(
+        "parts",
+        [](Communicator& own, const Call& call) {
+          (void)knn_part(call.ctx, own, call.shard(), call.first_row, {.k = 4});
+          (void)radius_part(call.ctx, own, call.shard(), call.first_row, {.radius = 1});
+          (void)count_part(call.ctx, own, call.shard(), call.first_row, {.radius = 1});
+          return 0;
+        },
+        [&](std::size_t r, std::uint64_t) { return 192 - 8 + 184 + 176 + 3 * (votes + ring(r, 0)); });
   }
   check(
       "knn, few queries",
@@ -875,6 +884,32 @@ TEST_F(NearestOfThreeRanks, PlansCountTheShardsOfOthers) {
                               }),
                     "plan");
   }
+}
+
+// What lists within a radius take while they grow is not planned.
+TEST_F(NearestOfThreeRanks, LeaveMemoryToListsWithinARadius) {
+  constexpr std::int64_t n = 6000;
+  constexpr std::int64_t cols = 40;
+  const std::vector<double> rows(n * cols, 1);
+  std::uint64_t planned = 0;
+  const auto expect_whole = [&](std::uint64_t limit, bool is_whole) {
+    expect_no_error(run_ranks(3,
+                              [&](Communicator& own) {
+                                const Context ctx = Context::cpu({.threads = 1, .memory_limit = limit});
+                                const std::int64_t first = n / 3 * own.rank();
+                                const TableView shard(rows.data() + first * cols, n / 3, cols);
+                                const Plan plan = plan_radius(ctx, own, shard, first, nullptr,
+                                                              {.radius = 1, .method = Method::direct});
+                                const bool says = plan.reason.find("searches all of them at once") != std::string::npos;
+                                EXPECT_EQ(says, is_whole) << limit << ": " << plan.reason;
+                                if (own.rank() == 0) planned = plan.memory;
+                              }),
+                    "plan");
+  };
+  expect_whole(std::uint64_t{1} << 30, true);
+  const std::uint64_t whole = planned;
+  expect_whole(3 * whole, false);
+  expect_whole(5 * whole, true);
 }
 
 // What a plan says is enough, and a byte less is refused on all ranks.
