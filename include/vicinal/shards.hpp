@@ -34,9 +34,10 @@ namespace vicinal {
 /// Each shard travels round the ranks, in its own element type. A rank sends every shard once, except that of the next
 /// rank: about n d values in all, and n / 8 bytes of a filter (docs/ranks.md). Where all ranks have the memory, each
 /// collects the shards and searches them at once: beside the shard, a copy of the whole table, 16 rows k bytes for the
-/// lists, and what a search in the table needs; time as that of the rank's rows in all n rows. Otherwise a rank searches
-/// one shard at a time and keeps the k nearest so far: two copies of the largest shard, twice the lists, and what a
-/// search in one shard needs; up to some tens of percent more time. Sending does not overlap with searches.
+/// lists, and what a search in the table needs; time as that of the rank's rows in all n rows. Otherwise a rank
+/// searches one shard at a time and keeps the k nearest so far, whose keys bound the next search on the CPU once each
+/// list of the rank has k of them: two copies of the largest shard, twice the lists, and what a search in one shard
+/// needs; up to some tens of percent more time. Sending does not overlap with searches.
 ///
 /// Throws as `knn`, and `invalid_argument` for options that differ between ranks and a `first_row` that is not the
 /// number of rows before; `device_unavailable` for rows in the memory of a device, `io` as Communicator.
@@ -71,8 +72,8 @@ VICINAL_API NeighborCounts count(const Context& ctx, Communicator& communicator,
 VICINAL_API NeighborCounts count(const Context& ctx, Communicator& communicator, const TableView& shard,
                                  std::int64_t first_row, const TableView& queries, const RadiusOptions& options);
 
-/// The same as parts, which `merge` and `merge_counts` read; as `knn_part` of ranks. `merge` refuses parts of ranks whose
-/// `radius` differs. Memory of radius_part: where shards are searched one at a time, twice that of the lists.
+/// The same as parts, which `merge` and `merge_counts` read; as `knn_part` of ranks. `merge` refuses parts of ranks
+/// whose `radius` differs. Memory of radius_part: where shards are searched one at a time, twice that of the lists.
 VICINAL_API NeighborPart radius_part(const Context& ctx, Communicator& communicator, const TableView& shard,
                                      std::int64_t first_row, const RadiusOptions& options);
 VICINAL_API NeighborPart radius_part(const Context& ctx, Communicator& communicator, const TableView& shard,
