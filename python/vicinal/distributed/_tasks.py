@@ -118,11 +118,20 @@ def search(
     asked = _resolved(queries)
     part = {"knn": _core.knn_part, "radius": _core.radius_part, "count": _core.count_part}[kind]
     try:
-        _, searched = _INDEXES.get(key, most, lambda: Index(table, **share.keywords()))
+        _, searched = _INDEXES.get(key, most, lambda: Index(table, **_of_index(options), **share.keywords()))
     except BadData:
         # The search itself names the row by its number in the whole table.
         return part(table, asked, place, keywords)
     return part(searched, asked, place, keywords)
+
+
+def _of_index(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What an index takes of the options of a search. Tasks compute on the CPU unless a device is named."""
+    device = options.get("device")
+    given = {"device": "cpu" if device in (None, "auto") else device}
+    if options.get("device_memory_limit") is not None:
+        given["device_memory_limit"] = options["device_memory_limit"]
+    return given
 
 
 def answer(

@@ -152,6 +152,29 @@ def test_a_task_has_its_share():
     assert _tasks.Share(4, 3, 1000).keywords() == {"threads": 3, "memory_limit": 1000}
 
 
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({}, {"device": "cpu"}),
+        ({"device": "auto"}, {"device": "cpu"}),
+        ({"device": "cpu", "device_memory_limit": 1 << 20}, {"device": "cpu", "device_memory_limit": 1 << 20}),
+    ],
+)
+def test_a_block_is_indexed_where_it_is_searched(threads, rows, monkeypatch, given, wanted):
+    """On the CPU unless a device is named, also on a host with a GPU."""
+    told = []
+
+    def index(table, **options):
+        told.append(options)
+        return vc.Index(table, **options)
+
+    monkeypatch.setattr(_tasks, "Index", index)
+    distributed.knn(rows, executor=threads, k=3, **given)
+    assert told
+    for options in told:
+        assert {name: value for name, value in options.items() if name not in ("threads", "memory_limit")} == wanted
+
+
 def test_progress(threads, rows):
     told = []
     distributed.knn(rows, executor=threads, k=3, queries_per_task=100, progress=lambda *what: told.append(what))
