@@ -295,7 +295,8 @@ def run(
                 most = max(losses, key=lambda number: (losses[number], -number))
                 if losses[most] > MAX_LOSSES:
                     why = f"{type(lost).__name__}: {lost}"
-                    raise TaskFailed(f"{tasks[most]().name}: its worker was lost {losses[most]} times ({why})") from lost
+                    name = tasks[most]().name
+                    raise TaskFailed(f"{name}: its worker was lost {losses[most]} times ({why})") from lost
                 engine.renew()
                 moved = time.monotonic()
             if stall_limit is not None and time.monotonic() - moved > stall_limit:

@@ -229,7 +229,11 @@ def masked(values):
         ),
         (lambda rows, pool: distributed.knn(rows, executor=pool, workers=0), vc.InvalidArgument, "workers: is 0"),
         (lambda rows, pool: distributed.knn(masked(rows), executor=pool), vc.InvalidArgument, "^table: a masked array"),
-        (lambda rows, pool: distributed.knn(rows, masked(rows), executor=pool), vc.InvalidArgument, "^queries: a masked"),
+        (
+            lambda rows, pool: distributed.knn(rows, masked(rows), executor=pool),
+            vc.InvalidArgument,
+            "^queries: a masked",
+        ),
         (
             lambda rows, pool: distributed.knn(rows, executor=pool, exclude=masked(np.arange(401))),
             vc.InvalidArgument,
@@ -388,6 +392,26 @@ def test_a_process_that_dies_each_time(rows, monkeypatch, mark_folder):
     assert len(made) == 3
 
 
+def test_a_worker_keeps_one_job():
+    """What it keeps of a job is dropped when it hears of another one, but not by turns."""
+    keeper = _tasks._Keeper()
+    for job, kept in (("a", ["a"]), ("b", ["b"]), ("a", ["b", "a"])):
+        keeper.get((job, 0), 9, list)
+        assert list(keeper._kept) == [(name, 0) for name in kept]
+
+
+def test_a_removed_file_is_closed(rows, tmp_path):
+    for name in ("a.npy", "b.npy"):
+        np.save(tmp_path / name, rows)
+    _tasks.opened(str(tmp_path / "a.npy"))
+    (tmp_path / "a.npy").unlink()
+    _tasks.opened(str(tmp_path / "b.npy"))
+    np.save(tmp_path / "b.npy", rows[:9])
+    assert len(_tasks.opened(str(tmp_path / "b.npy"))) == 9
+    kept = [key[1] for key in _tasks._FILES._kept if key[1].startswith(str(tmp_path))]
+    assert kept == [str(tmp_path / "b.npy")]
+
+
 class Losing:
     """An executor that runs tasks at once, but loses those for which `is_lost` is true of (number of the submission,
     arguments)."""
@@ -434,7 +458,7 @@ class Storing(Losing):
     num_workers = 2
 
     def __init__(self):
-        super().__init__(lambda _, arguments: any(isinstance(value, tuple) and value == ("lost",) for value in arguments))
+        super().__init__(lambda _, arguments: any(value == ("lost",) for value in arguments if type(value) is tuple))
         self._stored = 0
 
     def put(self, value):
