@@ -183,7 +183,8 @@ def knn(table: Any, queries: Any = None, *, executor: Any, **options: Unpack[_Kn
     Raises what `vicinal.knn` raises, with the block in front of the sentence; TaskFailed for a task whose worker died
     four times, or which raised another error; KeyboardInterrupt after it has cancelled what has not begun. Time of
     `vicinal.knn` divided by the workers. Each task answers with 16 bytes for each neighbor, and about 1 kB; this
-    process holds 16 m k bytes for the lists, and those of some tasks.
+    process holds 16 m k bytes for the lists of all blocks of queries, 32 m k while it joins more than one block, and
+    those of some tasks.
     """
     with Job(executor, given := dict(options)) as job:
         return _Search(job, "knn", table, queries, given).graph()
