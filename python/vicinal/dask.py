@@ -146,8 +146,8 @@ def _share(given: dict[str, Any]) -> Share:
 
 def _blocks_per_process(blocks: int) -> int:
     """How many of a job's blocks a process keeps between rounds: all, or twice its share of those of a cluster."""
-    client = getattr(dask.base.get_scheduler(), "__self__", None)
-    if not hasattr(client, "scheduler_info"):
+    client: Any = getattr(dask.base.get_scheduler(), "__self__", None)
+    if client is None or not hasattr(client, "scheduler_info"):
         return blocks
     processes = max(len(client.scheduler_info(n_workers=-1)["workers"]), 1)
     return min(blocks, 2 * math.ceil(blocks / processes))
@@ -239,9 +239,9 @@ def _whole(values: Any, name: str) -> Any:
 
 def lof(table: Any, **options: Unpack[LofOptions]) -> da.Array:
     """The outlier score of each row of a Dask array `table` [n, d], a Dask array [n] with the chunks of the table and
-    the bits of `vicinal.lof(...).scores`. Tasks find the k neighbors; this process gathers the lists, 16 n k bytes, and
-    computes the scores at once. Not for "ldof" and "cof", `duplicates="distinct"` and `ties="all"`, which need the
-    whole table."""
+    the bits of `vicinal.lof(...).scores`. Tasks find the k neighbors; this process gathers the lists, 16 n k bytes,
+    which it holds twice while it joins them, and computes the scores at once. Not for "ldof" and "cof",
+    `duplicates="distinct"` and `ties="all"`, which need the whole table."""
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     for name, words in (("score", ("ldof", "cof", "cof_pyod")), ("duplicates", ("distinct",)), ("ties", ("all",))):
         if given.get(name) in words:
