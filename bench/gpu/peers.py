@@ -1,9 +1,9 @@
 """Other libraries' k nearest neighbors of rows on the device: functions of a table, queries (None: within itself) and k
 that return ids [m, k].
 
-What is inside a call is what a user with float32 rows pays: norms, trees, narrowing to bfloat16, padding. None of them returns
-the exact answer; how many rows are right is counted where they are called. A library that is not there has a sentence
-instead of a function. bench/gpu/peers.sh brings them to a machine without a network.
+What is inside a call is what a user with float32 rows pays: norms, trees, narrowing to bfloat16, padding. None of them
+returns the exact answer; how many rows are right is counted where they are called. A library that is not there has a
+sentence instead of a function. bench/gpu/peers.sh brings them to a machine without a network.
 """
 
 import importlib.abc

@@ -7,8 +7,8 @@
 #                                      into SITE
 #   eval "$(peers.sh env SITE)"        there: sets what Python needs to find them
 # VICINAL_PEERS_FAISS=1 brings FAISS and cuVS, which FAISS is linked to: some 330 MB more.
-# The wheels are for CPython 3.12 and CUDA 13; torch, Triton, JAX, NumPy and cuda-bindings are the other machine's own. The
-# versions are those that were seen working together. FlashLib's Triton kernels need only its own wheel.
+# The wheels are for CPython 3.12 and CUDA 13; torch, Triton, JAX, NumPy and cuda-bindings are the other machine's own.
+# The versions are those that were seen working together. FlashLib's Triton kernels need only its own wheel.
 set -euo pipefail
 
 FLASHLIB=(flashlib==0.3.0 nvidia-cutlass-dsl-libs-core==4.6.3 nvidia-cutlass-dsl-libs-base==4.6.3

@@ -35,6 +35,7 @@ from vicinal._outliers import lof as lof_of_graph
 from vicinal.distributed import _tasks
 from vicinal.distributed._clusters import ask_in_turns
 from vicinal.distributed._search import split_votes
+from vicinal.distributed._tables import refuse_masked
 from vicinal.distributed._tasks import Share
 
 __all__ = ["classify", "count", "kmeans", "knn", "lof", "radius", "regress"]
@@ -49,7 +50,7 @@ class _Chunks:
     blocks: list[Any]
 
     def __init__(self, value: Any, name: str, like: _Chunks | None = None) -> None:
-        array = value if isinstance(value, da.Array) else da.from_array(np.asarray(value))
+        array = _array(value, name)
         if any(math.isnan(size) for sizes in array.chunks for size in sizes):
             raise InvalidArgument(f"{name}: has chunks of unknown sizes; call its compute_chunk_sizes before")
         if like is None and array.ndim != 2:
@@ -83,10 +84,12 @@ class _Search:
         self.share = _share(given)
         self.rows = _Chunks(table, "table")
         self.queries = self.rows if queries is None else _Chunks(queries, "queries")
+        # Indexes are values of the graph, so that they are of the chunks that it computes this time, and end with them.
+        indexed = [_delayed(_tasks.Indexed)(block) for block in self.rows.blocks]
+        asked = indexed if queries is None else self.queries.blocks
         wanted = self._vector(given, "filter", self.rows)
         excluded = self._vector(given, "exclude", self.queries)
         radii = self._vector(given, "radius", self.queries) if np.ndim(given.get("radius", 0)) else None
-        job = uuid.uuid4().hex
         self.parts = []
         for q, (begin, _) in enumerate(self.queries.cuts):
             parts = []
@@ -98,16 +101,16 @@ class _Search:
                         name,
                         _tasks.search,
                         kind,
-                        (job, r),
-                        self.rows.blocks[r],
-                        self.queries.blocks[q],
+                        ("", r),
+                        indexed[r],
+                        asked[q],
                         None if wanted is None else wanted.blocks[r],
                         None if excluded is None else excluded.blocks[q],
                         None if radii is None else radii.blocks[q],
                         place,
                         given,
                         self.share,
-                        2,
+                        self.share.tasks + 1,
                     )
                 )
             self.parts.append(parts)
@@ -126,6 +129,12 @@ class _Search:
         return da.concatenate(blocks)
 
 
+def _array(value: Any, name: str) -> da.Array:
+    """An array of Dask, which has no mask."""
+    refuse_masked(value._meta if isinstance(value, da.Array) else value, name)
+    return value if isinstance(value, da.Array) else da.from_array(np.asarray(value))
+
+
 def _delayed(function: Callable[..., Any]) -> Any:
     return dask.delayed(function, pure=False, traverse=True)
 
@@ -133,6 +142,15 @@ def _delayed(function: Callable[..., Any]) -> Any:
 def _share(given: dict[str, Any]) -> Share:
     threads, memory = given.pop("threads", None), given.pop("memory_limit", None)
     return Share(len(os.sched_getaffinity(0)), 1 if threads is None else threads, memory)
+
+
+def _blocks_per_process(blocks: int) -> int:
+    """How many of a job's blocks a process keeps between rounds: all, or twice its share of those of a cluster."""
+    client: Any = getattr(dask.base.get_scheduler(), "__self__", None)
+    if client is None or not hasattr(client, "scheduler_info"):
+        return blocks
+    processes = max(len(client.scheduler_info(n_workers=-1)["workers"]), 1)
+    return min(blocks, 2 * math.ceil(blocks / processes))
 
 
 def _item(values: Any, number: int) -> Any:
@@ -197,8 +215,8 @@ def classify(table: Any, queries: Any, labels: Any, **options: Unpack[ClassifyOp
     if votes.pop("probabilities", None):
         raise InvalidArgument("probabilities: vicinal.dask gives labels only; use vicinal.distributed.classify")
     search = _Search(kind, table, queries, searched)
-    whole = _whole(labels)
-    return search.of_queries(_tasks.voted, getattr(labels, "dtype", np.asarray(labels).dtype), None, whole, votes)
+    known = labels if hasattr(labels, "dtype") else np.asarray(labels)
+    return search.of_queries(_tasks.voted, known.dtype, None, _whole(known, "labels"), votes)
 
 
 def regress(table: Any, queries: Any, targets: Any, **options: Unpack[RegressionOptions]) -> da.Array:
@@ -207,22 +225,23 @@ def regress(table: Any, queries: Any, targets: Any, **options: Unpack[Regression
     averages."""
     searched, votes, kind = split_votes(options)
     search = _Search(kind, table, queries, searched)
-    array = targets if isinstance(targets, da.Array) else np.asarray(targets)
+    array = _array(targets, "targets")
     outputs = array[:, None] if array.ndim == 1 else array
-    return search.of_queries(_tasks.averaged, np.float64, int(outputs.shape[1]), _whole(outputs), votes)
+    return search.of_queries(_tasks.averaged, np.float64, int(outputs.shape[1]), _whole(outputs, "targets"), votes)
 
 
-def _whole(values: Any) -> Any:
+def _whole(values: Any, name: str) -> Any:
     """All values of an array as one delayed value."""
+    refuse_masked(values._meta if isinstance(values, da.Array) else values, name)
     array = values if isinstance(values, da.Array) else da.from_array(np.asarray(values), chunks=-1)
     return array.rechunk(-1).to_delayed().ravel()[0]
 
 
 def lof(table: Any, **options: Unpack[LofOptions]) -> da.Array:
     """The outlier score of each row of a Dask array `table` [n, d], a Dask array [n] with the chunks of the table and
-    the bits of `vicinal.lof(...).scores`. Tasks find the k neighbors; this process gathers the lists, 16 n k bytes, and
-    computes the scores at once. Not for "ldof" and "cof", `duplicates="distinct"` and `ties="all"`, which need the
-    whole table."""
+    the bits of `vicinal.lof(...).scores`. Tasks find the k neighbors; this process gathers the lists, 16 n k bytes,
+    which it holds twice while it joins them, and computes the scores at once. Not for "ldof" and "cof",
+    `duplicates="distinct"` and `ties="all"`, which need the whole table."""
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     for name, words in (("score", ("ldof", "cof", "cof_pyod")), ("duplicates", ("distinct",)), ("ties", ("all",))):
         if given.get(name) in words:
@@ -250,13 +269,13 @@ def kmeans(table: Any, **options: Unpack[KMeansOptions]) -> tuple[KMeans, da.Arr
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     progress = given.pop("progress", None)
     share = _share(given)
-    array = table if isinstance(table, da.Array) else da.from_array(np.asarray(table))
-    rows = _Chunks(array.persist(), "table")
+    rows = _Chunks(_array(table, "table").persist(), "table")
     weights = None
     if given.get("weights") is not None:
         weights = _Chunks(given["weights"], "weights", rows)
         given["weights"] = np.asarray(weights.array.compute(), np.float64)
     job = uuid.uuid4().hex
+    most = _blocks_per_process(len(rows.cuts))
 
     def answers(question: bytes) -> list[bytes]:
         asked = [
@@ -269,7 +288,7 @@ def kmeans(table: Any, **options: Unpack[KMeansOptions]) -> tuple[KMeans, da.Arr
                 begin,
                 question,
                 share,
-                len(rows.cuts),
+                most,
             )
             for block, (begin, _) in enumerate(rows.cuts)
         ]

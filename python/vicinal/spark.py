@@ -22,14 +22,16 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple, TypedDict, Unpa
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark import TaskContext
 from pyspark.sql import DataFrame, functions
 
 from vicinal import _core
 from vicinal._clusters import KMeans
-from vicinal._errors import InvalidArgument
+from vicinal._errors import BadData, InvalidArgument
 from vicinal._neighbors import NeighborGraph
 from vicinal._options import ClassifyOptions, KMeansOptions, LofOptions, NearestOptions, RadiusOptions
 from vicinal._outliers import lof as lof_of_graph
+from vicinal._tables import MAX_EXACT
 from vicinal.distributed import _tasks
 from vicinal.distributed._clusters import ask_in_turns
 from vicinal.distributed._search import split_votes
@@ -40,6 +42,7 @@ __all__ = ["Columns", "classify", "count", "kmeans", "knn", "lof", "radius"]
 ROWS_PER_TASK = 65536
 MAX_BLOCK_BYTES = (1 << 31) - (1 << 20)
 LISTS = "id long, ids array<long>, distances array<double>"
+_DECIMALS = ("decimal", "array<decimal")
 PACKED = "first_row long, rows long, content binary, marked binary"
 
 
@@ -47,7 +50,8 @@ class Columns(TypedDict, total=False):
     """Which columns are what, and how work is divided."""
 
     id: str  #: the column of row numbers, of the table and of queries; default "id"
-    columns: list[str]  #: the values; default: all columns of numbers, or arrays of them, but those named otherwise
+    columns: list[str]  #: the values; default: all columns of numbers, or arrays of them, but those named otherwise;
+    #: of queries those of the table, unless only one of both has arrays
     rows_per_task: int  #: rows of the table in a block; default 65,536
     queries_per_task: int  #: queries in a block; default: as `rows_per_task`
 
@@ -90,6 +94,8 @@ class _Blocks(NamedTuple):
     cols: int
     blocks: int
     dtype: str
+    columns: tuple[str, ...]
+    has_arrays: bool
 
 
 # ---- what tasks do ---------------------------------------------------------------------------------------------------
@@ -106,25 +112,53 @@ def _pack(packing: _Packing, key: tuple[Any, ...], table: pa.Table) -> pa.Table:
             f"{packing.name}: column {packing.id!r} must have each of the row numbers 0 to {packing.rows - 1} once, "
             f"but not all of {first} to {first + size - 1} are there once"
         )
-    values = np.ascontiguousarray(np.concatenate([_values(table, name) for name in packing.columns], axis=1)[order])
+    parts = [_values(table, name, packing.name, ids) for name in packing.columns]
+    values = np.ascontiguousarray(np.concatenate(parts, axis=1)[order])
     content = values.astype(packing.dtype, copy=False).tobytes()
     if len(content) > MAX_BLOCK_BYTES:
         raise InvalidArgument(f"rows_per_task: a block of {size} rows takes {len(content)} bytes; the most are 2 GB")
     marked = None
     if packing.marked is not None:
-        marked = table.column(packing.marked).combine_chunks().to_numpy(zero_copy_only=False)[order].tobytes()
+        marked = _marked(table, packing, ids)[order].tobytes()
     columns = {"first_row": [first], "rows": [size], "content": [content], "marked": [marked]}
     return pa.table(columns, _schema_of(PACKED))
 
 
-def _values(table: pa.Table, name: str) -> NDArray[Any]:
+def _marked(table: pa.Table, packing: _Packing, ids: NDArray[Any]) -> NDArray[Any]:
+    """The values of the column of its own. A row number that is null excludes nothing; other nulls are refused."""
+    column = table.column(packing.marked).combine_chunks()
+    if pa.types.is_int64(column.type):
+        column = column.fill_null(-1)
+    if column.null_count:
+        at = int(ids[np.asarray(column.is_null().to_numpy(zero_copy_only=False))].min())
+        raise BadData(f"{packing.name}: row {at} has a null in column {packing.marked!r}")
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _values(table: pa.Table, name: str, whose: str, ids: NDArray[Any]) -> NDArray[Any]:
     column = table.column(name).combine_chunks()
     if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        if column.null_count:
+            raise InvalidArgument(f"columns: an array of {name!r} is null")
         width = len(column[0]) if len(column) else 0
-        if column.null_count or any(len(row) != width for row in column):
+        if any(len(row) != width for row in column):
             raise InvalidArgument(f"columns: the arrays of {name!r} are not all of one size")
-        return np.asarray(column.flatten().to_numpy(zero_copy_only=False)).reshape(len(column), width)
-    return np.asarray(column.to_numpy(zero_copy_only=False))[:, None]
+        flat = column.flatten()
+    else:
+        width, flat = 1, column
+    if flat.null_count:
+        at = int(ids[np.flatnonzero(flat.is_null().to_numpy(zero_copy_only=False)) // width].min())
+        raise BadData(f"{whose}: row {at} has a null in column {name!r}")
+    values = np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), width)
+    if values.dtype == np.int64:
+        beyond = (values > MAX_EXACT) | (values < -MAX_EXACT)
+        if beyond.any():
+            row, at = np.argwhere(beyond)[0]
+            raise BadData(
+                f"{whose}: row {ids[row]}, column {name!r} is {values[row, at]}, beyond 2^53, where float64 has not "
+                "every whole number"
+            )
+    return values
 
 
 _TYPES = {"long": pa.int64(), "binary": pa.binary(), "double": pa.float64(), "int": pa.int32(), "string": pa.string(),
@@ -158,7 +192,9 @@ class _Question(NamedTuple):
 
 
 def _search(asked: _Question, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Pairs of blocks to parts."""
+    """Pairs of blocks to parts. A plan may be computed again when its source has changed, by another stage."""
+    context = TaskContext.get()
+    job = asked.job if context is None else f"{asked.job}.{context.stageId()}"
     for batch in batches:
         for row in batch.to_pylist():
             table, wanted = _block(row, "r_", asked.row_shape, "?")
@@ -167,7 +203,7 @@ def _search(asked: _Question, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.
             place = (first, begin, asked.is_self, asked.rows, 0)
             name = f"rows {first} to {first + len(table) - 1}, queries {begin} to {begin + len(queries) - 1}"
             part = _tasks.named(
-                name, _tasks.search, asked.kind, (asked.job, first), table, queries,
+                name, _tasks.search, asked.kind, (job, first), table, queries,
                 wanted if asked.has_filter else None, excluded if asked.has_exclude else None, None,
                 place, asked.options, asked.share, 2,
             )  # fmt: skip
@@ -232,7 +268,11 @@ def _of_arrow(function: Callable[..., pa.Table]) -> Callable[[Any, Any], pa.Tabl
     return grouped
 
 
-def _blocks(frame: Any, name: str, given: Mapping[str, Any], per_block: int, marked: str | None, cast: str) -> _Blocks:
+def _blocks(
+    frame: Any, name: str, given: Mapping[str, Any], per_block: int, marked: str | None, cast: str,
+    like: _Blocks | None = None,
+) -> _Blocks:  # fmt: skip
+    """The blocks of a DataFrame. Unless columns are named, queries have those of the table (`like`)."""
     if not hasattr(frame, "mapInArrow"):
         raise InvalidArgument(f"{name}: {type(frame).__name__} is no DataFrame of Spark")
     id_column = given.get("id") or "id"
@@ -248,6 +288,18 @@ def _blocks(frame: Any, name: str, given: Mapping[str, Any], per_block: int, mar
     columns = given.get("columns") or [
         column for column in kinds if column not in left_out and kinds[column] in numbers
     ]
+    decimals: list[str] = []
+    if given.get("columns"):
+        pass
+    elif like is not None and like.has_arrays == any(kinds[column].startswith("array") for column in columns):
+        columns = list(like.columns)
+    else:
+        decimals = [column for column in kinds if column not in left_out and kinds[column].startswith(_DECIMALS)]
+    if decimals:
+        raise InvalidArgument(
+            f"{name}: column {decimals[0]!r} is of type {kinds[decimals[0]]}; cast it to double, or name the columns "
+            "of values (columns=)"
+        )
     for column in columns:
         if column not in kinds:
             raise InvalidArgument(f"columns: {name} has no {column!r}; there are {', '.join(sorted(kinds))}")
@@ -257,8 +309,16 @@ def _blocks(frame: Any, name: str, given: Mapping[str, Any], per_block: int, mar
         raise InvalidArgument(f"{name}: has no columns of numbers beside {id_column!r}")
     dtype = "<f4" if all(numbers[kinds[column]] == "float32" for column in columns) else "<f8"
     arrays = [column for column in columns if kinds[column].startswith("array")]
-    sizes = [functions.max(functions.size(column)) for column in arrays]
-    least, largest, rows, *widths = frame.agg(
+    sizes = [
+        of(column)
+        for of in (
+            lambda column: functions.min(functions.size(column)),
+            lambda column: functions.max(functions.size(column)),
+            functions.count,
+        )
+        for column in arrays
+    ]
+    least, largest, rows, *told = frame.agg(
         functions.min(id_column), functions.max(id_column), functions.count(functions.lit(1)), *sizes
     ).first()
     if rows == 0:
@@ -268,6 +328,14 @@ def _blocks(frame: Any, name: str, given: Mapping[str, Any], per_block: int, mar
             f"{name}: column {id_column!r} has numbers from {least} to {largest}; expected the row numbers 0 to "
             f"{rows - 1}"
         )
+    narrowest, widths, present = (told[i * len(arrays) : (i + 1) * len(arrays)] for i in range(3))
+    for column, narrow, wide, known in zip(arrays, narrowest, widths, present, strict=True):
+        if known != rows:
+            raise InvalidArgument(f"columns: {rows - known} arrays of {column!r} of {name} are null")
+        if narrow != wide:
+            raise InvalidArgument(
+                f"columns: the arrays of {column!r} of {name} are of {narrow} to {wide} numbers; expected one size"
+            )
     packing = _Packing(id_column, tuple(columns), marked, dtype, per_block, rows, name)
     wanted = [functions.col(id_column).cast("long").alias(id_column), *columns]
     if marked is not None:
@@ -279,7 +347,8 @@ def _blocks(frame: Any, name: str, given: Mapping[str, Any], per_block: int, mar
         .applyInArrow(_of_arrow(partial(_pack, packing)), PACKED)
         .repartition(count)
     )
-    return _Blocks(packed, rows, len(columns) - len(arrays) + sum(widths), count, dtype)
+    cols = len(columns) - len(arrays) + sum(widths)
+    return _Blocks(packed, rows, cols, count, dtype, tuple(columns), bool(arrays))
 
 
 def _per_task(given: dict[str, Any], name: str, default: int) -> int:
@@ -315,7 +384,8 @@ def _parts(kind: str, table: Any, queries: Any, options: Mapping[str, Any]) -> D
     rows = _blocks(table, "table", named, rows_per_task, wanted, "boolean")
     asked = rows
     if queries is not None or queries_per_task != rows_per_task or wanted is not None or excluded is not None:
-        asked = _blocks(table if queries is None else queries, "queries", named, queries_per_task, excluded, "long")
+        of_queries = table if queries is None else queries
+        asked = _blocks(of_queries, "queries", named, queries_per_task, excluded, "long", rows)
     share = _share(given)
     question = _Question(
         kind, uuid.uuid4().hex, queries is None, rows.rows, (rows.dtype, rows.cols), (asked.dtype, asked.cols),
@@ -337,10 +407,10 @@ def knn(table: DataFrame, queries: DataFrame | None = None, **options: Unpack[_K
     `id` (of the query), `ids` and `distances` (arrays of k), with the bits of `vicinal.knn`.
 
     Keywords are those of `vicinal.knn` but `max_radius` and `progress`, and those of `Columns`; `filter` is the name of
-    a column of bools of the table, `exclude` of row numbers of the queries. Raises InvalidArgument for DataFrames
-    without such columns or with other row numbers, after counting the rows (one job for each DataFrame). What
-    `vicinal.knn` raises, tasks raise, with the block in front, in Spark's own exception. Each pair of blocks travels to
-    the task that searches it: 4 or 8 bytes a value; its part has 16 bytes for each neighbor."""
+    a column of bools of the table, `exclude` of row numbers of the queries (null or -1: none). Raises InvalidArgument
+    for DataFrames without such columns or with other row numbers, after counting the rows (one job for each DataFrame).
+    What `vicinal.knn` raises, tasks raise, with the block in front, in Spark's own exception. Each pair of blocks
+    travels to the task that searches it: 4 or 8 bytes a value; its part has 16 bytes for each neighbor."""
     return _merged(_parts("knn", table, queries, options), _lists, LISTS)
 
 
@@ -381,9 +451,9 @@ def classify(
 
 def lof(table: DataFrame, **options: Unpack[_LofOptions]) -> DataFrame:
     """The outlier score of each row of `table`: a DataFrame of `id` and `score`, with the bits of
-    `vicinal.lof(...).scores`. Tasks find the k neighbors; the driver collects their lists, 16 n k bytes, but no values
-    of the table, and computes the scores at once. Not for "ldof" and "cof", `duplicates="distinct"` and `ties="all"`,
-    which need the whole table.
+    `vicinal.lof(...).scores`. Tasks find the k neighbors; the driver collects their lists, 16 n k bytes, which it holds
+    twice while it sorts them, but no values of the table, and computes the scores at once. Not for "ldof" and "cof",
+    `duplicates="distinct"` and `ties="all"`, which need the whole table.
     """
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     for name, words in (("score", ("ldof", "cof", "cof_pyod")), ("duplicates", ("distinct",)), ("ties", ("all",))):
@@ -439,9 +509,11 @@ def kmeans(table: DataFrame, **options: Unpack[_KMeansOptions]) -> tuple[KMeans,
 
         def answers(question: bytes) -> list[bytes]:
             sent = context.broadcast(question)
-            asked = partial(_answer, job, shape, weights is not None, sent, share, most)
-            found = kept.mapInArrow(asked, "first_row long, answer binary").toArrow().to_pylist()
-            sent.destroy()
+            try:
+                asked = partial(_answer, job, shape, weights is not None, sent, share, most)
+                found = kept.mapInArrow(asked, "first_row long, answer binary").toArrow().to_pylist()
+            finally:
+                sent.destroy()
             return [bytes(row["answer"]) for row in sorted(found, key=lambda row: int(row["first_row"]))]
 
         sizes = [min(per_block, blocks.rows - first) for first in range(0, blocks.rows, per_block)]

@@ -2,7 +2,8 @@
 with `submit`. Results have the same bits as those of one process (docs/distributed.md).
 
 Tasks depend on their arguments alone, so an engine may run them anywhere, in any order and more than once. A pool of
-processes that broke is replaced up to three times; Dask and Ray run the tasks of a dead worker again by themselves.
+processes that broke is replaced, and a task may lose its worker three times; Dask and Ray run the tasks of a dead
+worker again by themselves.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from vicinal._options import KMeansOptions
 from vicinal.distributed import _tasks
 from vicinal.distributed._engines import Task
 from vicinal.distributed._search import BLOCK_BYTES, Division, Job
-from vicinal.distributed._tables import cuts_of, held, held_vector, hold_all, text_of
+from vicinal.distributed._tables import cuts_of, held, held_vector, hold_all, refuse_masked, text_of
 
 __all__ = ["ask_in_turns", "kmeans"]
 
@@ -45,6 +45,7 @@ def kmeans(table: Any, *, executor: Any, **options: Unpack[_KMeansOptions]) -> K
         rows = held(job.engine, table, "table")
         weights = given.get("weights")
         if weights is not None:
+            refuse_masked(weights, "weights")
             weights = given["weights"] = np.ascontiguousarray(weights, np.float64)
             if weights.shape != (rows.rows,):
                 raise InvalidArgument(f"weights: has shape {list(weights.shape)}; expected [{rows.rows}]")

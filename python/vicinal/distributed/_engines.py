@@ -27,6 +27,7 @@ __all__ = ["Engine", "Task", "TaskFailed", "engine_of"]
 
 MAX_LOSSES = 3
 POLL_SECONDS = 0.2
+LOSS_SECONDS = 2.0
 IN_FLIGHT = 4  # tasks a worker, so that results do not wait for the driver
 
 
@@ -81,7 +82,8 @@ class Engine:
     def renew(self) -> None:
         """Makes the engine usable after a loss."""
 
-    def close(self) -> None:
+    def close(self, failed: bool = False) -> None:
+        """Gives back what the engine made. After an error (`failed`) it waits for no task."""
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
@@ -116,10 +118,15 @@ class Processes(Engine):
             self._own.shutdown(wait=False, cancel_futures=True)
         self.executor = self._own = ProcessPoolExecutor(**self._like)
 
-    def close(self) -> None:
-        super().close()
-        if self._own is not None:
-            self._own.shutdown(wait=True, cancel_futures=True)
+    def close(self, failed: bool = False) -> None:
+        super().close(failed)
+        if self._own is None:
+            return
+        # The pool that this engine made has no tasks but those of its job, of which one may hang.
+        ended = list((getattr(self._own, "_processes", None) or {}).values()) if failed else []
+        self._own.shutdown(wait=not failed, cancel_futures=True)
+        for process in ended:
+            process.terminate()
 
 
 class Dask(Engine):
@@ -159,13 +166,18 @@ class Dask(Engine):
         for forget in self._held:
             forget()
 
-    def close(self) -> None:
-        super().close()
+    def close(self, failed: bool = False) -> None:
+        super().close(failed)
         self.renew()
 
 
 class Stored(Engine):
-    """An executor that stores values for its workers: it has `put`, whose references `submit` takes."""
+    """An executor that stores values for its workers: it has `put`, whose references `submit` takes. A value may be
+    lost with its worker; after a loss all are stored again."""
+
+    def __init__(self, executor: Any, workers: int, folder: str | None) -> None:
+        super().__init__(executor, workers, folder)
+        self._held: list[Callable[[], None]] = []
 
     def hold(self, array: np.ndarray[Any, Any]) -> Callable[[int, int], Any]:
         stored: dict[tuple[int, int], Any] = {}
@@ -175,7 +187,16 @@ class Stored(Engine):
                 stored[begin, end] = self.executor.put(np.ascontiguousarray(array[begin:end]))
             return stored[begin, end]
 
+        self._held.append(stored.clear)
         return reference
+
+    def renew(self) -> None:
+        for forget in self._held:
+            forget()
+
+    def close(self, failed: bool = False) -> None:
+        super().close(failed)
+        self.renew()
 
     def is_loss(self, error: BaseException) -> bool:
         return super().is_loss(error) or self.executor.is_loss(error)
@@ -219,24 +240,27 @@ def run(
     stall_limit: float | None = None,
 ) -> Iterator[tuple[int, Any]]:
     """Yields (number, result) of each task as it ends. A task is made when it is submitted, and again where its worker
-    is lost, at most three times in all. Whatever else fails ends all: what has not begun is cancelled."""
+    is lost, at most three times each. Whatever else fails ends all: what has not begun is cancelled."""
     report = None if progress is None else reporter(progress)
     waiting = list(range(len(tasks)))[::-1]
     pending: dict[Future[Any], tuple[int, str]] = {}
-    losses = done = 0
+    losses: dict[int, int] = {}
+    done = refused = 0
     moved = time.monotonic()
     try:
         while waiting or pending:
             lost: BaseException | None = None
+            lost_tasks: list[int] = []
             try:
                 while waiting and len(pending) < IN_FLIGHT * engine.workers:
                     task = tasks[waiting[-1]]()
-                    pending[engine.submit(task.function, *task.arguments)] = waiting[-1], task.name
+                    pending[_checked(engine.submit(task.function, *task.arguments))] = waiting[-1], task.name
                     waiting.pop()
             except Exception as error:
                 if not engine.is_loss(error):
                     raise
                 lost = error
+                refused = waiting[-1]
             finished = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED).done
             for future in sorted(finished, key=lambda future: pending[future][0]):
                 number, name = pending.pop(future)
@@ -246,25 +270,33 @@ def run(
                     if not engine.is_loss(error):
                         raise _named(name, error) from error
                     lost = error
-                    waiting.append(number)
+                    lost_tasks.append(number)
                     continue
-                moved = time.monotonic()
                 done += 1
                 if report is not None:
                     report(stage, done / len(tasks))
                 yield number, result
+                # The time that the caller took is none in which tasks did not end.
+                moved = time.monotonic()
             if lost is not None:
-                losses += 1
+                if isinstance(lost, BrokenExecutor):
+                    wait(pending, timeout=LOSS_SECONDS)  # All tasks of a broken pool fail, one shortly after the other.
                 # What is still running may need what was lost; it is run again, too.
                 for future in list(pending):
-                    if not future.done() or _has_failed(future):
+                    if _has_failed(engine, future):
+                        lost_tasks.append(pending.pop(future)[0])
+                    elif not future.done():
                         future.cancel()
                         waiting.append(pending.pop(future)[0])
+                waiting.extend(lost_tasks)
                 waiting.sort(reverse=True)
-                if losses > MAX_LOSSES:
-                    name = tasks[waiting[-1]]().name
+                for number in lost_tasks or [refused]:
+                    losses[number] = losses.get(number, 0) + 1
+                most = max(losses, key=lambda number: (losses[number], -number))
+                if losses[most] > MAX_LOSSES:
                     why = f"{type(lost).__name__}: {lost}"
-                    raise TaskFailed(f"{name}: its worker was lost {losses} times ({why})") from lost
+                    name = tasks[most]().name
+                    raise TaskFailed(f"{name}: its worker was lost {losses[most]} times ({why})") from lost
                 engine.renew()
                 moved = time.monotonic()
             if stall_limit is not None and time.monotonic() - moved > stall_limit:
@@ -279,8 +311,25 @@ def run(
             close()
 
 
-def _has_failed(future: Future[Any]) -> bool:
-    return future.cancelled() or isinstance(future.exception(), (BrokenExecutor, CancelledError))
+def _checked(future: Any) -> Future[Any]:
+    """What `submit` gave, where it is a future of concurrent.futures; that of Dask's Client, say, is none."""
+    if isinstance(future, Future):
+        return future
+    cancel = getattr(future, "cancel", None)
+    if callable(cancel):
+        cancel()
+    raise InvalidArgument(
+        f"executor: its submit gives a {type(future).__module__}.{type(future).__qualname__}; expected a Future of "
+        "concurrent.futures, such as those of Dask's client.get_executor()"
+    )
+
+
+def _has_failed(engine: Engine, future: Future[Any]) -> bool:
+    """Whether a future has ended by a loss."""
+    if not future.done() or future.cancelled():
+        return future.cancelled()
+    error = future.exception()
+    return error is not None and engine.is_loss(error)
 
 
 def _named(name: str, error: BaseException) -> BaseException:

@@ -19,7 +19,7 @@ from vicinal._outliers import lof as lof_of_graph
 from vicinal._supervised import Classification, Regression, _outputs
 from vicinal.distributed import _tasks
 from vicinal.distributed._engines import Engine, Task, engine_of, run
-from vicinal.distributed._tables import Held, Range, cuts_of, held, held_vector, hold_all, text_of
+from vicinal.distributed._tables import Held, Range, cuts_of, held, held_vector, hold_all, refuse_masked, text_of
 from vicinal.distributed._tasks import Share
 
 __all__ = ["Division", "classify", "count", "knn", "lof", "radius", "regress"]
@@ -77,9 +77,9 @@ class Job:
     def __enter__(self) -> Job:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         _tasks.forget(self.name)
-        self.engine.close()
+        self.engine.close(failed=kind is not None)
 
 
 def _vector(options: dict[str, Any], name: str, size: int, kind: type) -> NDArray[Any] | None:
@@ -88,6 +88,7 @@ def _vector(options: dict[str, Any], name: str, size: int, kind: type) -> NDArra
     if value is None or (name == "radius" and np.ndim(value) == 0):
         return None
     del options[name]
+    refuse_masked(value, name)
     array = np.asarray(value)
     if array.ndim != 1 or len(array) != size:
         raise InvalidArgument(f"{name}: has shape {list(array.shape)}; expected [{size}]")
@@ -117,7 +118,7 @@ class _Search:
         wanted = math.ceil(TASKS_PER_WORKER * job.engine.workers / len(self.row_cuts))
         if kind == "knn":
             k = options.get("k")
-            listed = 16 * m * (k if isinstance(k, int) and k > 0 else 1)
+            listed = 16 * m * (k if isinstance(k, (int, np.integer)) and k > 0 else 1)
             wanted = max(wanted, math.ceil(listed / LIST_BYTES))
         self.query_cuts = cuts_of(m, job.division["queries_per_task"], wanted, "queries_per_task")
 
@@ -182,7 +183,8 @@ def knn(table: Any, queries: Any = None, *, executor: Any, **options: Unpack[_Kn
     Raises what `vicinal.knn` raises, with the block in front of the sentence; TaskFailed for a task whose worker died
     four times, or which raised another error; KeyboardInterrupt after it has cancelled what has not begun. Time of
     `vicinal.knn` divided by the workers. Each task answers with 16 bytes for each neighbor, and about 1 kB; this
-    process holds 16 m k bytes for the lists, and those of some tasks.
+    process holds 16 m k bytes for the lists of all blocks of queries, 32 m k while it joins more than one block, and
+    those of some tasks.
     """
     with Job(executor, given := dict(options)) as job:
         return _Search(job, "knn", table, queries, given).graph()

@@ -13,7 +13,7 @@ from vicinal._errors import InvalidArgument
 from vicinal.distributed._engines import Engine
 from vicinal.distributed._tasks import Slice, opened
 
-__all__ = ["Held", "cuts_of", "held", "held_vector", "hold_all", "text_of"]
+__all__ = ["Held", "cuts_of", "held", "held_vector", "hold_all", "refuse_masked", "text_of"]
 
 Range = tuple[int, int]
 
@@ -49,12 +49,21 @@ def array_of(value: Any, name: str) -> NDArray[Any]:
         raise InvalidArgument(f"{name}: a sparse matrix; expected a path or an array")
     if isinstance(value, _tables.BlockSource):
         raise InvalidArgument(f"{name}: a BlockSource is of this process alone; expected a path or an array")
+    refuse_masked(value, name)
     kind, rows, _ = ("array", value, 0) if isinstance(value, np.ndarray) else _tables.table(value, name)
     array = rows if kind == "array" and isinstance(rows, np.ndarray) else _tables._array(value, name)
     _check(array, name)
+    if array.dtype.name == "bfloat16":
+        raise InvalidArgument(f"{name}: holds bfloat16, which tasks do not take; convert it to float32")
     if array.dtype.kind not in "fiub":
         array = _tables._native(array, name)
     return array
+
+
+def refuse_masked(value: Any, name: str) -> None:
+    """Raises for an array whose mask NumPy would drop."""
+    if _tables._is_masked(value):
+        raise InvalidArgument(f"{name}: a masked array; fill or drop its masked values first")
 
 
 def _check(array: Any, name: str) -> None:

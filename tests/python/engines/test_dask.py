@@ -1,12 +1,15 @@
 """vicinal.distributed by Dask's executor, on a cluster of two processes."""
 
 # ctest: COST 30
+import gc
+
 import checks
 import numpy as np
 import pytest
 
 import vicinal as vc
 from vicinal import distributed
+from vicinal.distributed import _tasks
 
 WORKERS = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
 
@@ -157,12 +160,49 @@ def test_arrays_of_scores_and_clusters(scheduler, arrays, rows):
         assert labels.chunks == ((150, 3, 248),)
 
 
+def test_a_source_that_changes(scheduler, arrays, engine_module, rows, queries, tmp_path):
+    """A graph that is computed again searches what its chunks hold now, and no worker keeps them."""
+    import vicinal.dask as vd
+
+    dask, path = engine_module("dask"), str(tmp_path / "rows.npy")
+    table = arrays.from_delayed(dask.delayed(np.load, pure=False)(path), rows.shape, rows.dtype)
+    ids, _ = vd.knn(table, queries, k=5)
+    within, _ = vd.knn(table, k=5)
+    for held in (rows, rows[::-1].copy()):
+        np.save(path, held)
+        checks.same(ids.compute(), vc.knn(held, queries, k=5).ids)
+        checks.same(within.compute(), vc.knn(held, k=5).ids)
+    del held
+    if scheduler == "threads":
+        gc.collect()
+        assert not _tasks._INDEXES._kept and not [block for block in _tasks.Indexed._recent if block() is not None]
+
+
+def test_labels_are_computed_by_tasks(scheduler, arrays, rows, queries):
+    import vicinal.dask as vd
+
+    def refuse(block):
+        raise AssertionError("computed")
+
+    labels = arrays.from_array(np.zeros(len(rows), np.int64)).map_blocks(refuse, dtype=np.int64, meta=np.zeros(0, int))
+    assert vd.classify(chunked(arrays, rows), queries, labels, k=3).dtype == np.int64
+
+
 def test_array_refusals(scheduler, arrays, rows):
     import vicinal.dask as vd
 
     table = chunked(arrays, rows)
     with pytest.raises(vc.InvalidArgument, match="chunks of unknown sizes; call its compute_chunk_sizes"):
         vd.knn(table[table[:, 0] > 0])
+    masked = np.ma.masked_equal(rows, rows[0, 0])
+    for given in (masked, arrays.from_array(masked)):
+        for call in (vd.knn, vd.kmeans, vd.lof):
+            with pytest.raises(vc.InvalidArgument, match="^table: a masked array"):
+                call(given)
+        with pytest.raises(vc.InvalidArgument, match="^targets: a masked array"):
+            vd.regress(table, rows, given, k=3)
+        with pytest.raises(vc.InvalidArgument, match="^labels: a masked array"):
+            vd.classify(table, rows, given[:, 0], k=3)
     with pytest.raises(vc.InvalidArgument, match="table: 1 dimensions"):
         vd.knn(table[:, 0])
     with pytest.raises(vc.InvalidArgument, match=r"filter: has shape \[3\]; expected \[401\]"):

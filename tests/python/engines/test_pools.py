@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import checks
 import numpy as np
@@ -115,8 +115,12 @@ class Counting:
 
         self.arguments.append(len(pickle.dumps((function, arguments))))
         future = self._executor.submit(function, *arguments)
-        future.add_done_callback(lambda done: self.answers.append(len(done.result())))
+        self.answers.append(future)
         return future
+
+    def sizes(self):
+        """Of all answers; a callback of a future may run after the call that waited for it."""
+        return [len(future.result()) for future in self.answers]
 
 
 def test_bytes_of_tasks(tmp_path):
@@ -127,11 +131,11 @@ def test_bytes_of_tasks(tmp_path):
         counting = Counting(pool)
         distributed.knn(tmp_path / "rows.npy", executor=counting, k=10, rows_per_task=2000, queries_per_task=1000)
         assert len(counting.answers) == 8
-        assert all(0 <= size - 16 * 1000 * 10 <= 2048 for size in counting.answers)
+        assert all(0 <= size - 16 * 1000 * 10 <= 2048 for size in counting.sizes())
         assert max(counting.arguments) < 2048
         counting = Counting(pool)
         distributed.count(tmp_path / "rows.npy", executor=counting, radius=1.0, queries_per_task=1000)
-        assert all(0 <= size - 8 * 1000 <= 2048 for size in counting.answers)
+        assert all(0 <= size - 8 * 1000 <= 2048 for size in counting.sizes())
         counting = Counting(pool)
         found = distributed.kmeans(
             tmp_path / "rows.npy", executor=counting, clusters=10, init="first-k", rows_per_task=2000
@@ -140,7 +144,7 @@ def test_bytes_of_tasks(tmp_path):
         # centers, and the inertia.
         assert found.stopped == "shift" and len(counting.answers) == 2 * (found.iterations + 6)
         # Three counters, integers of the clusters in as many limbs as the values need, and labels of a byte.
-        assert max(counting.answers) in {24 + 8 + 8 * 10 * (1 + 8 * limbs) + 8 + 2000 for limbs in (3, 4, 5)}
+        assert max(counting.sizes()) in {24 + 8 + 8 * 10 * (1 + 8 * limbs) + 8 + 2000 for limbs in (3, 4, 5)}
         assert max(counting.arguments) <= 2 * 8 * 10 * 8 + 24 * 8 + 4096
 
 
@@ -150,6 +154,29 @@ def test_a_task_has_its_share():
     limit = _tasks.Share(1, None, None).keywords()["memory_limit"]
     assert _tasks.Share(4, None, None).keywords()["memory_limit"] < limit / 2
     assert _tasks.Share(4, 3, 1000).keywords() == {"threads": 3, "memory_limit": 1000}
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({}, {"device": "cpu"}),
+        ({"device": "auto"}, {"device": "cpu"}),
+        ({"device": "cpu", "device_memory_limit": 1 << 20}, {"device": "cpu", "device_memory_limit": 1 << 20}),
+    ],
+)
+def test_a_block_is_indexed_where_it_is_searched(threads, rows, monkeypatch, given, wanted):
+    """On the CPU unless a device is named, also on a host with a GPU."""
+    told = []
+
+    def index(table, **options):
+        told.append(options)
+        return vc.Index(table, **options)
+
+    monkeypatch.setattr(_tasks, "Index", index)
+    distributed.knn(rows, executor=threads, k=3, **given)
+    assert told
+    for options in told:
+        assert {name: value for name, value in options.items() if name not in ("threads", "memory_limit")} == wanted
 
 
 def test_progress(threads, rows):
@@ -176,6 +203,10 @@ def test_sentences_name_the_block(threads, processes, rows):
         distributed.knn(rows, executor=threads, k=3, memory_limit=100, **checks.DIVISION)
 
 
+def masked(values):
+    return np.ma.masked_equal(values, values.flat[0])
+
+
 @pytest.mark.parametrize(
     ("call", "error", "sentence"),
     [
@@ -197,6 +228,22 @@ def test_sentences_name_the_block(threads, processes, rows):
             "rows_per_task: is 0",
         ),
         (lambda rows, pool: distributed.knn(rows, executor=pool, workers=0), vc.InvalidArgument, "workers: is 0"),
+        (lambda rows, pool: distributed.knn(masked(rows), executor=pool), vc.InvalidArgument, "^table: a masked array"),
+        (
+            lambda rows, pool: distributed.knn(rows, masked(rows), executor=pool),
+            vc.InvalidArgument,
+            "^queries: a masked",
+        ),
+        (
+            lambda rows, pool: distributed.knn(rows, executor=pool, exclude=masked(np.arange(401))),
+            vc.InvalidArgument,
+            "exclude: a masked",
+        ),
+        (
+            lambda rows, pool: distributed.kmeans(rows, executor=pool, weights=masked(np.ones(401))),
+            vc.InvalidArgument,
+            "weights: a masked",
+        ),
         (lambda rows, pool: distributed.knn(rows[0], executor=pool), vc.InvalidArgument, "table: 1 dimensions"),
         (lambda rows, pool: distributed.knn(rows[:0], executor=pool), vc.InvalidArgument, "table: has no rows"),
         (lambda rows, pool: distributed.knn("/nowhere.npy", executor=pool), OSError, "nowhere"),
@@ -343,6 +390,130 @@ def test_a_process_that_dies_each_time(rows, monkeypatch, mark_folder):
         ):
             distributed.knn(rows, executor=pool, k=3, **checks.DIVISION)
     assert len(made) == 3
+
+
+def test_a_worker_keeps_one_job():
+    """What it keeps of a job is dropped when it hears of another one, but not by turns."""
+    keeper = _tasks._Keeper()
+    for job, kept in (("a", ["a"]), ("b", ["b"]), ("a", ["b", "a"])):
+        keeper.get((job, 0), 9, list)
+        assert list(keeper._kept) == [(name, 0) for name in kept]
+
+
+def test_a_removed_file_is_closed(rows, tmp_path):
+    for name in ("a.npy", "b.npy"):
+        np.save(tmp_path / name, rows)
+    _tasks.opened(str(tmp_path / "a.npy"))
+    (tmp_path / "a.npy").unlink()
+    _tasks.opened(str(tmp_path / "b.npy"))
+    np.save(tmp_path / "b.npy", rows[:9])
+    assert len(_tasks.opened(str(tmp_path / "b.npy"))) == 9
+    kept = [key[1] for key in _tasks._FILES._kept if key[1].startswith(str(tmp_path))]
+    assert kept == [str(tmp_path / "b.npy")]
+
+
+class Losing:
+    """An executor that runs tasks at once, but loses those for which `is_lost` is true of (number of the submission,
+    arguments)."""
+
+    def __init__(self, is_lost):
+        self._is_lost, self._submitted = is_lost, 0
+
+    def submit(self, function, *arguments):
+        self._submitted += 1
+        future = Future()
+        if self._is_lost(self._submitted, arguments):
+            future.set_exception(BrokenExecutor("gone"))
+        else:
+            future.set_result(function(*arguments))
+        return future
+
+
+def some_tasks(count):
+    return [lambda number=number: _engines.Task(abs, (-number,), f"task {number}") for number in range(count)]
+
+
+def test_losses_count_for_each_task():
+    """More tasks are lost than one of them may be."""
+    lost = set()
+
+    def is_lost(_, arguments):
+        first = arguments not in lost
+        lost.add(arguments)
+        return first
+
+    engine = _engines.Engine(Losing(is_lost), 1, None)
+    assert dict(_engines.run(engine, some_tasks(30), stage="")) == {number: number for number in range(30)}
+
+
+def test_the_lost_task_is_named():
+    engine = _engines.Engine(Losing(lambda _, arguments: arguments == (-5,)), 1, None)
+    with pytest.raises(distributed.TaskFailed, match="^task 5: its worker was lost 4 times"):
+        list(_engines.run(engine, some_tasks(9), stage=""))
+
+
+class Storing(Losing):
+    """One that also stores values, of which the first ones are lost."""
+
+    num_workers = 2
+
+    def __init__(self):
+        super().__init__(lambda _, arguments: any(value == ("lost",) for value in arguments if type(value) is tuple))
+        self._stored = 0
+
+    def put(self, value):
+        self._stored += 1
+        return ("lost",) if self._stored <= 3 else value
+
+    def is_loss(self, error):
+        return False
+
+
+def test_lost_values_are_stored_again(rows):
+    checks.same_graph(distributed.knn(rows, executor=Storing(), k=5, **checks.DIVISION), vc.knn(rows, k=5))
+
+
+def test_time_of_the_caller_is_no_stall():
+    class Manual:
+        def __init__(self):
+            self.futures = []
+
+        def submit(self, function, *arguments):
+            self.futures.append(Future())
+            return self.futures[-1]
+
+    manual = Manual()
+    results = _engines.run(_engines.Engine(manual, 2, None), some_tasks(2), stage="", stall_limit=0.5)
+    timer = threading.Timer(0.1, lambda: manual.futures[0].set_result("first"))
+    timer.start()
+    assert next(results) == (0, "first")
+    time.sleep(0.7)
+    threading.Timer(0.1, lambda: manual.futures[1].set_result("second")).start()
+    assert list(results) == [(1, "second")]
+
+
+def test_a_stall_does_not_wait_for_the_pool():
+    """The processes of the pool that took the place of a broken one are ended."""
+    with ProcessPoolExecutor(1, mp_context=SPAWN) as pool:
+        engine = _engines.Processes(pool, 1, None)
+        engine.renew()
+        assert engine.submit(abs, -1).result() == 1
+        (process,) = engine.executor._processes.values()
+        engine.submit(time.sleep, 600)
+        engine.close(failed=True)
+        process.join(20)
+        assert process.exitcode is not None
+
+
+def test_a_submit_without_futures(rows):
+    """Dask's Client gives futures of its own kind."""
+
+    class Client:
+        def submit(self, function, *arguments):
+            return object()
+
+    with pytest.raises(vc.InvalidArgument, match=r"submit gives a builtins.object; .* client.get_executor\(\)"):
+        distributed.knn(rows, executor=Client(), k=3)
 
 
 PROGRAM = """

@@ -158,6 +158,81 @@ def test_refusals(spark, rows):
         vs.knn(frame(spark, bad), frame(spark, rows), k=3, **DIVISION).collect()
 
 
+def pack(columns, marked=None):
+    """A block of what a task is given."""
+    import pyarrow as pa
+
+    from vicinal import spark as vs
+
+    table = pa.table({"id": np.arange(len(columns["x"])), **columns})
+    packing = vs._Packing("id", ("x",), marked, "<f8", len(table), len(table), "table")
+    return vs._pack(packing, (pa.scalar(0),), table).to_pylist()[0]
+
+
+def test_values_that_a_block_refuses(engine_module):
+    pa = engine_module("pyarrow")
+    for values, sentence in (
+        (pa.array([0, 2**53 + 1]), r"^table: row 1, column 'x' is 9007199254740993, beyond 2\^53"),
+        (pa.array([[0, 1], [-(2**53) - 1, 0]]), r"^table: row 1, column 'x' is -9007199254740993, beyond"),
+        (pa.array([1, 2, None]), "^table: row 2 has a null in column 'x'"),
+        (pa.array([[1.0, 2.0], [None, 3.0]]), "^table: row 1 has a null in column 'x'"),
+    ):
+        with pytest.raises(vc.BadData, match=sentence):
+            pack({"x": values})
+    with pytest.raises(vc.InvalidArgument, match="^columns: an array of 'x' is null"):
+        pack({"x": pa.array([None, [1.0]])})
+    assert pack({"x": pa.array([2**53, -(2**53)])})["content"] == np.array([2.0**53, -(2.0**53)]).tobytes()
+
+
+def test_nulls_of_marked_rows(engine_module):
+    pa = engine_module("pyarrow")
+    values = pa.array([1.0, 2.0])
+    assert pack({"x": values, "out": pa.array([None, 0])}, "out")["marked"] == np.array([-1, 0]).tobytes()
+    for marked in (pa.array([True, None]), pa.array([1.5, None])):
+        with pytest.raises(vc.BadData, match="^table: row 1 has a null in column 'w'"):
+            pack({"x": values, "w": marked}, "w")
+
+
+def test_columns_of_frames(spark, rows, queries):
+    import vicinal.spark as vs
+
+    table = frame(spark, rows)
+    more = frame(spark, queries, a=np.full(len(queries), 7.0)).select("a", "x3", "x1", "id", "x2", "x0")
+    same_lists(vs.knn(table, more, k=5, **DIVISION), vc.knn(rows, queries, k=5))
+    with pytest.raises(vc.InvalidArgument, match="columns: queries has no 'x3'"):
+        vs.knn(table, frame(spark, queries[:, :3]))
+    with pytest.raises(vc.InvalidArgument, match=r"table: column 'x1' is of type decimal\(10,2\); cast it to double"):
+        vs.knn(table.withColumn("x1", table["x1"].cast("decimal(10,2)")))
+    arrays = "case when id < 9 then array(x0, x1) else array(x0) end x"
+    with pytest.raises(vc.InvalidArgument, match="arrays of 'x' of table are of 1 to 2 numbers; expected one size"):
+        vs.knn(table.selectExpr("id", arrays))
+    with pytest.raises(vc.InvalidArgument, match="1 arrays of 'x' of table are null"):
+        vs.knn(table.selectExpr("id", "case when id > 0 then array(x0, x1) end x"))
+
+
+def test_a_source_that_changes(spark, rows, queries, tmp_path):
+    """A plan that is computed again searches what its source holds now."""
+    import vicinal.spark as vs
+
+    path = str(tmp_path / "rows.npy")
+
+    def load(batches):
+        import pyarrow as pa
+
+        values = np.load(path)
+        for _ in batches:
+            columns = {"id": np.arange(len(values)), **{f"x{j}": values[:, j] for j in range(values.shape[1])}}
+            yield pa.RecordBatch.from_pydict(columns)
+
+    np.save(path, rows)
+    table = spark.range(1, numPartitions=1).mapInArrow(load, "id long, x0 double, x1 double, x2 double, x3 double")
+    found = vs.knn(table, frame(spark, queries), k=5)
+    for number in range(3):
+        changed = np.roll(rows, number, axis=0)
+        np.save(path, changed)
+        same_lists(found.select("*"), vc.knn(changed, queries, k=5))
+
+
 @pytest.mark.parametrize("who", ["worker", "executor"])
 def test_a_killed_process(spark, rows, queries, mark_folder, monkeypatch, who):
     """A task kills its Python worker, or the executor's JVM; Spark runs the task again."""
