@@ -20,6 +20,7 @@
 #include "command/commands.hpp"
 #include "command/data.hpp"
 #include "command/harness.hpp"
+#include "vicinal/io.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/version.hpp"
 
