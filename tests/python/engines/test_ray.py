@@ -1,6 +1,7 @@
 """vicinal.distributed by Ray, on two CPUs."""
 
-# ctest: COST 40
+# ctest: COST 60
+# ctest: PROCESSORS 2
 import checks
 import numpy as np
 import pytest
