@@ -168,9 +168,9 @@ VICINAL_API KnnSummary knn_into(const Context& ctx, const Index& index, const Ta
 /// A k-nearest search of an index that is repeated with other queries, as many each time, such as those of a service:
 /// it is checked, planned and given its memory once.
 ///
-/// With a CPU context, methods fused and direct, and table and queries in memory (no block sources), `find` allocates no
-/// memory, makes no plan and starts no thread. The method is chosen when the object is made: made before the index has
-/// packed rows, it stays with `direct` for fewer than 24 queries. One object serves one call at a time, its copies
+/// With a CPU context, methods fused and direct, and table and queries in memory (no block sources), `find` allocates
+/// no memory, makes no plan and starts no thread. The method is chosen when the object is made: made before the index
+/// has packed rows, it stays with `direct` for fewer than 24 queries. One object serves one call at a time, its copies
 /// included; several threads take one object each, of contexts of their own. It holds the plan's memory, and the packed
 /// rows that it uses, as long as it lives.
 class VICINAL_API RepeatedKnn {
