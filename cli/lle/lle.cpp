@@ -308,7 +308,7 @@ void LleCommand::run() const {
     }
   }
   if (!queries.empty()) {
-    rows.placed = transform(ctx, Index(ctx, given.view), rows.found, asked.view);
+    rows.placed = transform(ctx, Index(ctx, given.view, {.packed = Packing::never}), rows.found, asked.view);
   }
   if (quality || !report.empty()) rows.quality = lle_quality(ctx, given.view, rows.found, {.rows = judge});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

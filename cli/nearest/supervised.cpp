@@ -198,7 +198,10 @@ Fitted fit(const Context& ctx, const Context& rest, const SupervisedOptions& opt
   fitted.preparation = Preparation::fit(ctx, table, options.prepared.options());
   fitted.rows = fitted.preparation.apply(ctx, std::move(table), options.first);
   const auto start = std::chrono::steady_clock::now();
-  fitted.model = NeighborModel{.index = Index(rest, fitted.rows.view)};
+  // One search follows, unless numbers of neighbors are tried or a report is drawn; a saved model is searched again.
+  const bool once = options.folds == 0 && options.save_model.empty() && options.report.empty();
+  const IndexOptions kept = {.packed = once ? Packing::never : Packing::automatic};
+  fitted.model = NeighborModel{.index = Index(rest, fitted.rows.view, kept)};
   fitted.prepare_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   NeighborModel& model = *fitted.model;
   model.k = options.by_radius() ? 0 : parse_k(options.k).first;

@@ -81,8 +81,8 @@ struct IndexOptions {
   bool tree = false;  ///< build the kd-tree now instead of in the first search that needs it; `save` writes it
   /// Packed rows make a search of few queries much faster. They take, for each screen that was used, d + 12 bytes a row
   /// (int8), 2 d + 12 (bfloat16) or 4 d + 12 (float32), for euclidean distances, cosine and inner product each. Plans
-  /// count them. A later search of the index that needs their memory drops them. Not kept: rows of block sources, and
-  /// with a CUDA context.
+  /// count them. A later search of the index that needs their memory drops them; they stay in memory as long as another
+  /// search or a RepeatedKnn uses them. Not kept: rows of block sources, and with a CUDA context.
   Packing packed = Packing::automatic;
 };
 
@@ -168,13 +168,15 @@ VICINAL_API KnnSummary knn_into(const Context& ctx, const Index& index, const Ta
 /// A k-nearest search of an index that is repeated with other queries, as many each time, such as those of a service:
 /// it is checked, planned and given its memory once.
 ///
-/// With a CPU context and methods fused and direct, `find` allocates no memory, makes no plan and starts no thread. One
-/// object serves one call at a time, its copies included; several threads take one object each, of contexts of their
-/// own. It holds the plan's memory as long as it lives.
+/// With a CPU context, methods fused and direct, and table and queries in memory (no block sources), `find` allocates
+/// no memory, makes no plan and starts no thread. The method is chosen when the object is made: made before the index
+/// has packed rows, it stays with `direct` for fewer than 24 queries. One object serves one call at a time, its copies
+/// included; several threads take one object each, of contexts of their own. It holds the plan's memory, and the packed
+/// rows that it uses, as long as it lives.
 class VICINAL_API RepeatedKnn {
  public:
   /// `example` [m, d]: queries like those that will come, which are searched once. What the options borrow must outlive
-  /// the object. Throws as `knn_into` does. Time and memory are those of `knn_into`.
+  /// the object. Throws as `knn_into` does. Time and memory are those of `knn_into`, and 16 m k bytes more.
   RepeatedKnn(const Context& ctx, const Index& index, const TableView& example, const KnnOptions& options);
   [[nodiscard]] const Plan& plan() const noexcept;
   /// Finds the k nearest of m queries as `knn_into` does, with the same bits: of ids and distances [m, k] in `output`.

@@ -127,7 +127,7 @@ nb::object hdbscan_memberships(nb::handle table, nb::handle fitted, nb::dict key
     if constexpr (std::is_same_v<std::decay_t<decltype(rows)>, Index>) {
       return memberships(ctx, rows, *clusters);
     } else {
-      return memberships(ctx, Index(ctx, rows), *clusters);
+      return memberships(ctx, Index(ctx, rows, {.packed = Packing::never}), *clusters);
     }
   });
   return memberships_array(std::move(*found));

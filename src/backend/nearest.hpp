@@ -232,7 +232,7 @@ struct NearestTask {
   std::span<const double> radii;   ///< [m] of each query; empty: `radius` for all
   bool by_id = false;              ///< of radius: lists by ascending id
   bool in_batches = false;         ///< of radius: with a Handover
-  std::uint64_t bytes_beside = 0;  ///< of radius, without: that the caller holds, counted with the lists
+  std::uint64_t bytes_beside = 0;  ///< of radius, without: that caller and index hold, counted with the lists
   bool lists_stay = false;         ///< of k_list: where they are found, for what is made of them there
   int kept_screens = 0;            ///< of fused: as many screens, the coarsest first, keep packed rows in the index
   Bitmap filter;

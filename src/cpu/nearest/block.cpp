@@ -172,6 +172,26 @@ void RowBlock::reserve_rows() {
   if (!reading_.borrow) elements_.reserve(static_cast<std::int64_t>(distinct_.capacity()) * element_bytes());
 }
 
+void RowBlock::reserve_own(std::size_t screen, std::int64_t rows) {
+  Own& own = own_[screen];
+  const std::int64_t padded = (rows + simd_.tile_rows - 1) / simd_.tile_rows * simd_.tile_rows;
+  own.panels.reserve(padded * Screen::row_bytes(screens_[screen].type(), d_));
+  own.rho.reserve(padded);
+  own.kappa.reserve(padded);
+  if (screens_[screen].type() == ScreenType::int8) {
+    own.base.reserve(padded);
+  } else {
+    own.start.reserve(padded);
+  }
+}
+
+void RowBlock::reserve_screens() {
+  for (std::size_t screen = 0; screen < screens_.size(); ++screen) {
+    own_[screen].norms.reserve(distinct_.capacity());
+    reserve_own(screen, static_cast<std::int64_t>(distinct_.capacity()));
+  }
+}
+
 bool RowBlock::begin_packing(std::size_t screen, KeptRows* kept) {
   Packing& packing = packing_[screen];
   packing = {};
@@ -190,15 +210,7 @@ bool RowBlock::begin_packing(std::size_t screen, KeptRows* kept) {
   own.norms.assign(distinct_.size(), 0);
   if (packing.kept == nullptr) {
     packing.from = kept;
-    const std::int64_t padded = panels() * simd_.tile_rows;
-    own.panels.reserve(padded * Screen::row_bytes(screens_[screen].type(), d_));
-    own.rho.reserve(padded);
-    own.kappa.reserve(padded);
-    if (screens_[screen].type() == ScreenType::int8) {
-      own.base.reserve(padded);
-    } else {
-      own.start.reserve(padded);
-    }
+    reserve_own(screen, size());
     packing.place = {own.panels.data(), own.start.data(), own.base.data(), own.rho.data(), own.kappa.data()};
   }
   const PackedPlace& place = packing.place;

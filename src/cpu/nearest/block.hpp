@@ -41,6 +41,10 @@ class RowBlock {
   [[nodiscard]] std::int64_t panels() const noexcept { return (size() + simd_.tile_rows - 1) / simd_.tile_rows; }
   /// Before panels are prepared.
   void reserve_rows();
+  /// Takes the memory in which any rows are packed for every screen.
+  void reserve_screens();
+  /// Gives up what `begin_packing` claimed and nothing has finished.
+  void give_up() noexcept;
   /// Materialises the rows of one panel for keys; panels are independent.
   void prepare_panel(std::int64_t panel, std::vector<double>& scratch);
 
@@ -90,7 +94,8 @@ class RowBlock {
   };
 
   void read_source();
-  void give_up() noexcept;
+  /// Takes memory for the rows of one screen.
+  void reserve_own(std::size_t screen, std::int64_t rows);
   /// Row i as float64, of length one for cosine: then whether it is not a row of zeros.
   bool widen(std::int64_t i, double* to) const;
   void narrow(const double* row, std::byte* to) const;

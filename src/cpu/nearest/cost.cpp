@@ -42,7 +42,7 @@ constexpr double kPowers = 3e7;          // columns of minkowski, whatever the m
 // The fused method packs the table once a call: below this many queries ranking every row directly is quicker.
 constexpr std::int64_t kFewQueries = 24;
 // Where the index has the table packed, so many columns of rows are worth the screen's own steps.
-constexpr std::int64_t kWorthScreening = 1 << 17;
+constexpr double kWorthScreening = 1 << 17;
 // Above this many neighbors most of what the screen lets through is an answer, and keeping it costs more than the
 // products.
 constexpr std::int64_t kManyNeighbors = 4096;
@@ -84,8 +84,12 @@ kernels::Choice choose(const kernels::NearestTask& task, bool can_fuse, bool pac
   if (!can_fuse) {
     return {Method::direct, "the metric is not an inner product in disguise, so every key is computed"};
   }
-  const std::int64_t ranked = task.queries.rows() * task.index->distinct_rows() * task.queries.cols();
-  if (task.queries.rows() < kFewQueries && !(packed && ranked >= kWorthScreening)) {
+  const auto are_worth_screening = [&] {  // their number may be too large for an integer
+    return static_cast<double>(task.queries.rows()) * static_cast<double>(task.index->distinct_rows()) *
+               static_cast<double>(task.queries.cols()) >=
+           kWorthScreening;
+  };
+  if (task.queries.rows() < kFewQueries && !(packed && are_worth_screening())) {
     return {Method::direct, "few queries: packing the table for the screen would cost more than it saves"};
   }
   if (task.k > kManyNeighbors) {

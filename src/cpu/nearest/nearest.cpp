@@ -128,15 +128,6 @@ std::int64_t parts_of(const kernels::NearestTask& task, const Sizes& sizes) {
   return task.kept_screens > 0 && lists && blocks >= kFewestBlocks ? std::min(blocks, kMostParts) : 0;
 }
 
-// Bytes of what the task keeps in the index.
-std::uint64_t kept_bytes(const Context& ctx, const kernels::NearestTask& task) {
-  if (task.kept_screens == 0) return 0;
-  const auto needs = packed_needs(ctx, task);
-  std::uint64_t bytes = 0;
-  for (std::size_t s = 0; s < static_cast<std::size_t>(task.kept_screens); ++s) bytes += needs[s].bytes;
-  return bytes;
-}
-
 class Search {
  public:
   /// `given`: the caller's collector; null: the one that the task names.
@@ -152,7 +143,7 @@ class Search {
         splits_rows_(given == nullptr && splits_rows(ctx, task, sizes_, screened())),
         candidates_(task),
         keys_(ctx, task, candidates_),
-        bytes_(result.handover != nullptr ? 0 : task.bytes_beside + nearest_scratch(ctx, task) + kept_bytes(ctx, task)),
+        bytes_(result.handover != nullptr ? 0 : task.bytes_beside + nearest_scratch(ctx, task)),
         made_(given == nullptr ? make_collector(ctx, task, candidates_, result, bytes_) : nullptr),
         collector_(given == nullptr ? made_.get() : given),
         selective_(collector_->is_selective()),
@@ -185,6 +176,22 @@ class Search {
       }
     }
     result_.stats.distinct_rows = n_;
+  }
+
+  /// Takes what `run` may need, whatever the queries: also the memory of screens that they may climb to.
+  void ready_to_repeat() {
+    ready_workers();
+    for (std::size_t s = 0; s < ladder_.size(); ++s) kept(s);
+    block_.reserve_screens();
+    for (const auto& block : blocks_of_workers_) block->reserve_screens();
+  }
+
+  /// After `run` has thrown: others may pack the blocks that it has claimed.
+  void give_up() noexcept {
+    block_.give_up();
+    for (const auto& block : blocks_of_workers_) {
+      if (block) block->give_up();
+    }
   }
 
   /// Packs all rows for the screens that the task keeps.
@@ -970,7 +977,9 @@ class Repeated final : public kernels::RepeatedSearch {
         distances_(ids_.size()),
         row_(static_cast<std::size_t>(task.queries.cols())),
         result_{ids_, distances_, unused_, unused_, stats_},
-        search_(ctx, task, result_, nullptr) {}
+        search_(ctx, task, result_, nullptr) {
+    search_.ready_to_repeat();
+  }
 
   void run(const kernels::ListMemory& lists, SearchStats& stats) override {
     for (std::int64_t i = 0; i < task_.queries.rows(); ++i) {
@@ -981,7 +990,12 @@ class Repeated final : public kernels::RepeatedSearch {
       }
     }
     stats_ = {};
-    search_.run();
+    try {
+      search_.run();
+    } catch (...) {
+      search_.give_up();
+      throw;
+    }
     core::copy_in_steps(ctx_, ids_, lists.ids);
     core::copy_in_steps(ctx_, distances_, lists.distances);
     stats = stats_;

@@ -192,7 +192,8 @@ class Weighing {
                                            const TableView& exemplars) const {
     try {
       const Context rest = core::beside(ctx_, exemplar_bytes(exemplars.rows(), exemplars.cols()));
-      return knn(rest, Index(rest, exemplars), rows_.slice(first, last), nearest_exemplar(fitted_.options));
+      return knn(rest, Index(rest, exemplars, {.packed = Packing::never}), rows_.slice(first, last),
+                 nearest_exemplar(fitted_.options));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::bad_data || reached_ != nullptr) throw;
       // The index has found every value finite. The search numbers rows of the batch and exemplars.

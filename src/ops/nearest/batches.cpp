@@ -36,14 +36,15 @@ std::uint64_t room_for_lists(const SearchRequest& request, std::int64_t n) {
   return room_for_lists(n, request.task.self ? n : request.task.queries.rows());
 }
 
-/// Plans by `make(bytes_beside)` with room for any lists, or if that exceeds the limit with the least that lists may
-/// fit. Returns the room, and in `enough` the memory of the plan with room for any.
+/// Plans by `make(bytes_beside, is_least)` with room for any lists, or if that exceeds the limit with the least that
+/// lists may fit: then packed rows would take the room that lists need. Returns the room, and in `enough` the memory of
+/// the plan with room for any.
 template <class Make>
 std::uint64_t plan_room(const Context& ctx, std::uint64_t whole, std::uint64_t beside, std::uint64_t* enough,
                         const Make& make) {
-  *enough = make(beside + whole);
+  *enough = make(beside + whole, false);
   if (*enough <= ctx.memory_limit()) return whole;
-  return make(beside + kListBytes) <= ctx.memory_limit() ? kListBytes : 0;
+  return make(beside + kListBytes, true) <= ctx.memory_limit() ? kListBytes : 0;
 }
 
 }  // namespace
@@ -53,12 +54,12 @@ Plan plan_batches(const Context& ctx, const TableView& table, SearchRequest& req
   Plan plan;
   std::uint64_t enough = 0;
   const std::uint64_t beside = request.bytes_beside;
-  const std::uint64_t room =
-      plan_room(ctx, room_for_lists(request, table.rows()), beside, &enough, [&](std::uint64_t bytes) {
-        request.bytes_beside = bytes;
-        plan = plan_search(ctx, table, request);
-        return plan.memory;
-      });
+  const std::uint64_t room = plan_room(ctx, room_for_lists(request, table.rows()), beside, &enough,
+                                       [&](std::uint64_t bytes, bool /*is_least*/) {
+                                         request.bytes_beside = bytes;
+                                         plan = plan_search(ctx, table, request);
+                                         return plan.memory;
+                                       });
   request.bytes_beside = beside;
   plan.memory = room > 0 ? std::min(enough, ctx.memory_limit()) : enough;
   return plan;
@@ -67,15 +68,17 @@ Plan plan_batches(const Context& ctx, const TableView& table, SearchRequest& req
 RadiusSummary find_in_batches(const Context& ctx, const Index& index, SearchRequest& request, const TakeLists& take) {
   const std::string_view operation = request.operation.empty() ? "radius search" : request.operation;
   request.task.in_batches = true;
-  request.keeps_packed = true;
   Job job;
   std::uint64_t enough = 0;
   const std::uint64_t beside = request.bytes_beside;
-  std::uint64_t room = plan_room(ctx, room_for_lists(request, index.rows()), beside, &enough, [&](std::uint64_t bytes) {
+  const auto make = [&](std::uint64_t bytes, bool is_least) {
     request.bytes_beside = bytes;
+    request.keeps_packed = !is_least;
+    request.drops_packed = is_least;
     job = plan_job(ctx, kernels::prepared_of(index), request, true);
     return job.plan.memory;
-  });
+  };
+  std::uint64_t room = plan_room(ctx, room_for_lists(request, index.rows()), beside, &enough, make);
   request.bytes_beside = beside;
   if (room == 0) core::require_memory(ctx, enough, operation);
   room += ctx.memory_limit() - job.plan.memory;

@@ -1,5 +1,6 @@
 // Index: the door (contract clause 6), an optional copy, the backend's preparation; saved and loaded by ops/index_file.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "backend/backend.hpp"
@@ -54,8 +55,11 @@ void make_tree(const Context& ctx, const kernels::Prepared& prepared) {
 
 }  // namespace
 
-void ops::pack_now(const Context& ctx, const kernels::Prepared& prepared, std::span<const kernels::PackedKind> kinds) {
+void ops::pack_now(const Context& ctx, const kernels::Prepared& prepared, std::span<const kernels::PackedKind> kinds,
+                   std::uint64_t held) {
   const kernels::NearestBackend& backend = kernels::backend_of(ctx).nearest();
+  held += group_bytes(prepared);
+  if (prepared.tree.any()) held += backend.tree_bytes(prepared);
   for (const kernels::PackedKind& kind : kinds) {
     kernels::NearestTask task;
     task.index = &prepared;
@@ -63,15 +67,17 @@ void ops::pack_now(const Context& ctx, const kernels::Prepared& prepared, std::s
     task.metric = kind.metric;
     task.k = 1;
     if (!backend.can_fuse(task)) continue;
-    const std::vector<kernels::PackedNeed> needs = backend.packed_needs(ctx, task);
-    // Screens are packed up to the one that is named, coarse to fine, as a search would keep them.
-    std::uint64_t bytes = 0;
-    for (const kernels::PackedNeed& need : needs) {
-      if (prepared.packed.get(need.kind) == nullptr) bytes += need.bytes;
-      ++task.kept_screens;
-      if (need.kind.screen == kind.screen || kind.screen == ScreenType::automatic) break;
+    std::optional<kernels::PackedNeed> found;
+    for (const kernels::PackedNeed& need : backend.packed_needs(ctx, task)) {
+      if (need.kind.screen != kind.screen && kind.screen != ScreenType::automatic) continue;
+      found = need;
+      break;
     }
-    if (task.kept_screens == 0 || bytes + prepared.packed.bytes() > ctx.memory_limit()) continue;
+    if (!found) continue;  // searches on this machine do not use that screen
+    task.screen = found->kind.screen;
+    task.kept_screens = 1;
+    const std::uint64_t more = prepared.packed.get(found->kind) == nullptr ? found->bytes : 0;
+    if (held + prepared.packed.bytes() + more + backend.host_bytes(ctx, task) > ctx.memory_limit()) continue;
     backend.pack(ctx, task);
   }
 }
@@ -91,7 +97,7 @@ std::shared_ptr<const kernels::Prepared> ops::prepare(const Context& ctx, const 
   if (options.packed != Packing::never) prepared->packed.allow();
   if (options.packed == Packing::now) {
     const kernels::PackedKind first = {Metric::euclidean, ScreenType::automatic, 0};
-    pack_now(ctx, *prepared, {&first, 1});
+    pack_now(ctx, *prepared, {&first, 1}, static_cast<std::uint64_t>(copied));
   }
   return prepared;
 }

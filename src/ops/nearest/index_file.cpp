@@ -10,8 +10,10 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "backend/backend.hpp"
 #include "core/memory.hpp"
@@ -233,17 +235,15 @@ void restore_k_distances(const Place& place, const kernels::Prepared& index, con
   index.k_distances.get_or_make(static_cast<Metric>(of[0]), p, of[1], [&] { return keys; });
 }
 
-/// The kinds of packed rows, as a file names them.
+/// The kinds of packed rows, as a file names them: in their own order, not that in which they were packed.
 std::vector<std::int64_t> packed_in(const kernels::Prepared& index) {
-  std::vector<std::int64_t> numbers;
+  std::set<std::pair<std::int64_t, std::int64_t>> kinds;
   for (const auto& table : index.packed.all()) {
     if (!table->is_complete()) continue;
-    const std::int64_t kind[] = {static_cast<std::int64_t>(table->kind().metric),
-                                 static_cast<std::int64_t>(table->kind().screen)};
-    bool known = false;
-    for (std::size_t i = 0; i < numbers.size(); i += 2) known |= std::equal(kind, kind + 2, numbers.begin() + i);
-    if (!known) numbers.insert(numbers.end(), kind, kind + 2);
+    kinds.emplace(static_cast<std::int64_t>(table->kind().metric), static_cast<std::int64_t>(table->kind().screen));
   }
+  std::vector<std::int64_t> numbers;
+  for (const auto& [metric, screen] : kinds) numbers.insert(numbers.end(), {metric, screen});
   return numbers;
 }
 
@@ -406,10 +406,11 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
 
 std::shared_ptr<const kernels::Prepared> load_index(const Context& ctx, const std::filesystem::path& path,
                                                     const FileKind& kind, ModelParts* parts) {
-  auto prepared = std::make_shared<kernels::Prepared>(read_index(ctx, path, kind, parts));
+  const io::Bytes bytes = io::open_file(ctx, path);
+  auto prepared = std::make_shared<kernels::Prepared>(read_index(ctx, bytes, path, kind, parts));
   check_rows(ctx, kind, path, *prepared);
   // Packed rows are made from the table, so that no file can make them answer wrongly.
-  pack_now(ctx, *prepared, prepared->packed.remembered());
+  pack_now(ctx, *prepared, prepared->packed.remembered(), bytes.held);
   return prepared;
 }
 

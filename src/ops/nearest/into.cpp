@@ -59,14 +59,14 @@ Classification classify_by(const Context& ctx, const Index& index, SearchRequest
   request.lists = SearchRequest::Lists::passed_on;
   request.voting = &voting;
   request.keeps_packed = true;
+  const std::int64_t queries = request.task.queries.rows();
+  request.bytes_beside = vote_bytes(ctx, queries, outputs, voting);
   ops::Job job = ops::plan_job(ctx, kernels::prepared_of(index), request, true);
   if (job.holds_lists && !backend.nearest().holds_lists(job.task, nullptr)) {
     job.plan.reason += voting.weights == Weighting::custom
                            ? "; custom weights are a function on the host, so votes are counted there"
                            : "; the devices divide the table's rows, so votes are counted on the host";
   }
-  const std::int64_t queries = job.task.queries.rows();
-  job.plan.memory += vote_bytes(ctx, queries, outputs, voting);
   core::require_memory(ctx, job.plan.memory, "classify");
   backend.nearest().check_queries(ctx, job.task);
   Classification result{make_votes(queries, outputs, voting), queries, index.rows(), job.plan, {}};
@@ -168,6 +168,8 @@ RepeatedKnn::RepeatedKnn(const Context& ctx, const Index& index, const TableView
                          const KnnOptions& options) try {
   const core::Entry entry;
   SearchRequest request = ops::request_of(&example, options);
+  request.bytes_beside =  // lists of the example
+      static_cast<std::uint64_t>(example.rows()) * static_cast<std::uint64_t>(options.k) * 16;
   state_ = std::make_shared<State>(ctx, index, request);
   const auto neighbors = static_cast<std::size_t>(example.rows() * options.k);
   std::vector<std::int64_t> ids(neighbors);

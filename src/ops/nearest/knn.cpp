@@ -27,6 +27,7 @@ namespace {
 using kernels::Collect;
 using kernels::NearestTask;
 
+using ops::group_bytes;
 using ops::has_bit;
 using ops::Job;
 using ops::SearchRequest;
@@ -188,12 +189,6 @@ std::uint64_t tree_bytes(const Context& ctx, const kernels::Prepared& index) {
   return has_tree(ctx, index) ? 0 : kernels::backend_of(ctx).nearest().tree_bytes(index);
 }
 
-// Host memory of an index's groups.
-std::uint64_t group_bytes(const kernels::Prepared& index) {
-  const std::size_t groups = index.distinct.size() + index.member_offsets.size() + index.members.size();
-  return groups * sizeof(std::int64_t);
-}
-
 // Host memory of a search beyond its result.
 std::uint64_t scratch_of(const Context& ctx, const NearestTask& task) {
   return kernels::backend_of(ctx).nearest().host_bytes(ctx, task) + group_bytes(*task.index) +
@@ -225,15 +220,18 @@ void consider_tree(const Context& ctx, std::uint64_t output, NearestTask& task, 
 }
 
 // How many of the task's screens keep their packed rows in the index beside `bytes` of the call's own: as many as the
-// limit allows. What does not fit beside them is dropped; `held` counts what the index then has.
-int kept_screens(const Context& ctx, const NearestTask& task, bool keeps, std::uint64_t bytes, std::uint64_t& held) {
+// limit allows. What does not fit beside them is dropped, or with `drops` all that is not kept; `held` counts what the
+// index then has. A search that does not fit the limit by itself drops nothing: it is refused.
+int kept_screens(const Context& ctx, const NearestTask& task, bool keeps, bool drops, std::uint64_t bytes,
+                 std::uint64_t& held) {
   const kernels::PackedSlot& packed = task.index->packed;
   const std::uint64_t limit = ctx.memory_limit();
   std::vector<kernels::PackedKind> kinds;
   held = 0;
+  if (bytes > limit) return 0;
   if (keeps && packed.keeps()) {
     for (const kernels::PackedNeed& need : kernels::backend_of(ctx).nearest().packed_needs(ctx, task)) {
-      if (bytes > limit || need.bytes > limit - bytes - held) break;
+      if (need.bytes > limit - bytes - held) break;
       held += need.bytes;
       kinds.push_back(need.kind);
     }
@@ -242,7 +240,7 @@ int kept_screens(const Context& ctx, const NearestTask& task, bool keeps, std::u
   for (const auto& table : packed.all()) {
     if (std::find(kinds.begin(), kinds.end(), table->kind()) == kinds.end()) others += table->bytes();
   }
-  if (others > 0 && (bytes > limit || others > limit - bytes - held)) {
+  if (others > 0 && (drops || others > limit - bytes - held)) {
     packed.drop_others(kinds);
     others = 0;
   }
@@ -286,6 +284,11 @@ bool is_shape(const TableView& table) {
 }  // namespace
 
 namespace ops {
+
+std::uint64_t group_bytes(const kernels::Prepared& index) {
+  const std::size_t groups = index.distinct.size() + index.member_offsets.size() + index.members.size();
+  return groups * sizeof(std::int64_t);
+}
 
 Plan plan_search(const Context& ctx, const TableView& table, SearchRequest& request) {
   kernels::Prepared unread;  // the plan is made from shapes, and the values are not looked at
@@ -407,7 +410,6 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
   const std::int64_t m = task.queries.rows();
   std::uint64_t output = static_cast<std::uint64_t>(m) * 8;
   if (!task.radii.empty()) output *= 2;  // as keys
-  task.bytes_beside = request.bytes_beside;
   if (task.collect == Collect::k_list) {
     if (task.k > std::numeric_limits<std::int64_t>::max() / 16 / m) {
       throw Error(ErrorCode::over_memory, "knn: m * k results do not fit any memory");
@@ -432,8 +434,11 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
   const bool rated = task.method == Method::fused || task.method == Method::direct;
   job.plan.expected_seconds = rated ? brute_seconds(ctx, task) : 0;
   const bool has_own_tree = has_tree(ctx, index);
+  std::string of_tree;  // what is said of a tree that was not taken
   if (trial && request.method == Method::automatic) {
+    const std::size_t size = job.plan.reason.size();
     consider_tree(ctx, output + list_bytes() + request.bytes_beside, task, job.plan);
+    if (task.method != Method::kdtree) of_tree = job.plan.reason.substr(size);
   }
   output += list_bytes() + request.bytes_beside;
   const auto bytes_beside_packed = [&] {
@@ -442,11 +447,14 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
            (makes_tree ? backend.nearest().tree_bytes(index) : 0);
   };
   std::uint64_t held = 0;
-  task.kept_screens = kept_screens(ctx, task, keeps, bytes_beside_packed(), held);
+  task.kept_screens = kept_screens(ctx, task, keeps, request.drops_packed, bytes_beside_packed(), held);
   if (keeps && task.kept_screens == 0 && task.method == Method::fused) {  // a choice that counted on it
     choose_method(ctx, request.method, largest_magnitude(index), task, job.plan);
-    kept_screens(ctx, task, false, bytes_beside_packed(), held);
+    job.plan.reason += of_tree;
+    if (task.method == Method::direct) job.plan.expected_seconds = brute_seconds(ctx, task);
+    kept_screens(ctx, task, false, request.drops_packed, bytes_beside_packed(), held);
   }
+  task.bytes_beside = request.bytes_beside + held;  // lists that grow have no room there
   job.plan.screens = backend.nearest().screens(ctx, task);
   job.plan.device = ctx.device();
   job.plan.isa = backend.isa(ctx);
@@ -500,10 +508,12 @@ NeighborGraph find_neighbors(const Context& ctx, const Index& index, SearchReque
     try {
       kernels::backend_of(ctx).nearest().search(ctx, task, result);
     } catch (const Error& error) {
-      // Lists within a radius may need the memory of the packed rows.
-      if (error.code() != ErrorCode::over_memory || task.kept_screens == 0) throw;
+      // Lists within a radius may need the memory of the packed rows; no others grow.
+      const bool counts_packed = task.collect == Collect::radius && task.bytes_beside > request.bytes_beside;
+      if (error.code() != ErrorCode::over_memory || !counts_packed) throw;
       task.index->packed.drop_others({});
       task.kept_screens = 0;
+      task.bytes_beside = request.bytes_beside;
       std::vector<std::int64_t>().swap(graph.ids);
       std::vector<double>().swap(graph.distances);
       graph.stats = {};

@@ -31,6 +31,7 @@ struct SearchRequest {
   double max_radius = kInfinity;    ///< of k lists: what is farther away is left out
   bool takes_short_lists = false;   ///< of k lists: whether `max_radius` may be another
   bool keeps_packed = false;        ///< whether an index may keep what is packed for this search
+  bool drops_packed = false;        ///< whether the index drops what this search does not keep, to make room
   std::string_view operation = {};  ///< what does not fit into memory; empty: the search
 
   /// Refuses what is outside its domain, for searches of this table or of an index of it. Looks at filter and exclude,
@@ -89,9 +90,13 @@ double run_job(const Context& ctx, Job& job, const std::function<void()>& run);
 std::shared_ptr<const kernels::Prepared> prepare(const Context& ctx, const TableView& table,
                                                  const IndexOptions& options, std::int64_t first_id = 0);
 
-/// Packs the rows of an index that keeps them for the screens that `kinds` name, as far as the limit allows; `lanes` is
-/// not looked at, and `automatic` is the coarsest screen.
-void pack_now(const Context& ctx, const kernels::Prepared& prepared, std::span<const kernels::PackedKind> kinds);
+/// Packs the rows of an index that keeps them for the screens that `kinds` name, where searches on this machine use
+/// them and the limit allows it beside `held` bytes (the table's copy or file), groups and tree. `lanes` is not looked
+/// at, and `automatic` is the coarsest screen.
+void pack_now(const Context& ctx, const kernels::Prepared& prepared, std::span<const kernels::PackedKind> kinds,
+              std::uint64_t held);
+/// Host memory of an index's groups.
+std::uint64_t group_bytes(const kernels::Prepared& index);
 
 /// Calls body(index) with a table made ready, and notes in its result how long that took.
 template <class Body>

@@ -149,7 +149,7 @@ TEST_F(RadiusBatches, OneNumberIsTold) {
     EXPECT_EQ(plan_radius_batches(context(std::uint64_t{1} << 40), table(), &asked, options).memory, told);
     EXPECT_NO_THROW(radius_batches(context(told), table(), asked, options, nothing));
     // Where one list is found not to fit, the number is that of the search in the index, which is there by now.
-    const Index index(context(0), table());
+    const Index index(context(0), table(), {.packed = Packing::never});
     const std::uint64_t least = limit_with_room(index, options, 64 << 10);
     const std::string sentence =
         refusal(ErrorCode::over_memory, [&] { radius_batches(context(least), index, asked, options, nothing); });

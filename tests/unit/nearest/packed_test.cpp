@@ -19,6 +19,7 @@
 #include "counted_polls.hpp"
 #include "refusal.hpp"
 #include "vicinal/knn.hpp"
+#include "vicinal/radius_batches.hpp"
 
 namespace vicinal {
 namespace {
@@ -111,6 +112,11 @@ TEST_F(KeptByAnIndex, TheMemoryLimitDecides) {
   EXPECT_EQ(packed(index).bytes(), 0U);
   refusal(ErrorCode::over_memory,
           [&] { knn(ctx_.with_memory_limit(wanted.plan.memory - 1), index, queries(), options); });
+  // A search that is refused anyway leaves them.
+  const Index other(ctx_, table(), {.packed = Packing::now});
+  refusal(ErrorCode::over_memory,
+          [&] { knn(ctx_.with_memory_limit(wanted.plan.memory - 1), other, queries(), options); });
+  EXPECT_TRUE(is_packed(other));
   // A little more, and those of the first screen are kept.
   const Context more = ctx_.with_memory_limit(wanted.plan.memory + kept + (std::uint64_t{1} << 20));
   EXPECT_EQ(knn(more, index, queries(), options).ids, wanted.ids);
@@ -143,6 +149,81 @@ TEST_F(KeptByAnIndex, ListsWithinARadiusTakeTheirMemory) {
   EXPECT_EQ(found.ids, wanted.ids);
   EXPECT_EQ(found.distances, wanted.distances);
   EXPECT_EQ(found.offsets, wanted.offsets);
+}
+
+// Also those that the search does not use.
+TEST_F(KeptByAnIndex, ListsWithinARadiusTakeTheMemoryOfOthers) {
+  const Context one = Context::cpu({.threads = 1});  // whose lists always grow in the same steps
+  const Index never(one, table(), {.packed = Packing::never});
+  const RadiusOptions options = {.radius = 100, .method = Method::direct};
+  const NeighborGraph wanted = radius(one, never, queries(), options);
+  const auto works = [&](std::uint64_t bytes) {
+    try {
+      (void)radius(one.with_memory_limit(bytes), never, queries(), options);
+      return true;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::over_memory);
+      return false;
+    }
+  };
+  const Index index(one, table(), {.packed = Packing::now});
+  const std::uint64_t kept = packed(index).bytes();
+  std::uint64_t few = wanted.plan.memory;
+  std::uint64_t enough = few;
+  while (!works(enough)) enough *= 2;
+  while (enough - few > kept / 4) {
+    const std::uint64_t middle = few + (enough - few) / 2;
+    (works(middle) ? enough : few) = middle;
+  }
+  EXPECT_GE(enough - wanted.plan.memory, kept);  // so that the plan fits beside what is packed
+  const NeighborGraph found = radius(one.with_memory_limit(enough), index, queries(), options);
+  EXPECT_EQ(found.ids, wanted.ids);
+  EXPECT_EQ(found.offsets, wanted.offsets);
+  EXPECT_EQ(packed(index).bytes(), 0U);
+}
+
+// Batches with little room for lists use all of it.
+TEST_F(KeptByAnIndex, BatchesWithLittleRoomDropThem) {
+  const Index never(ctx_, table(), {.packed = Packing::never});
+  const Index index(ctx_, table(), {.packed = Packing::now});
+  const RadiusOptions options = {.radius = 100, .method = Method::fused};
+  const auto ignore = [](std::int64_t /*first*/, const NeighborGraph& /*lists*/) {};
+  const RadiusSummary wanted = radius_batches(ctx_, never, queries(), options, ignore);
+  const Context little = ctx_.with_memory_limit(wanted.plan.memory - (std::uint64_t{8} << 20));
+  const RadiusSummary found = radius_batches(little, index, queries(), options, ignore);
+  EXPECT_EQ(found.neighbors, wanted.neighbors);
+  EXPECT_EQ(packed(index).bytes(), 0U);
+}
+
+// An error of the caller's own is not taken for a want of memory: lists of a fixed length, and counts, do not start
+// anew.
+TEST_F(KeptByAnIndex, ErrorsOfASourceOfQueriesArePassedOn) {
+  for (int failing = 1; failing <= 4; ++failing) {
+    for (const bool lists : {true, false}) {
+      const Index index(ctx_, table(), {.packed = Packing::now});
+      int calls = 0;
+      const TableView source =
+          TableView::blocks(DType::float32, kAsked, kTableCols, [&](std::int64_t begin, std::int64_t end, void* to) {
+            if (++calls == failing) throw Error(ErrorCode::over_memory, "the source has no memory");
+            std::memcpy(to, rows_.data() + begin * kTableCols,
+                        static_cast<std::size_t>((end - begin) * kTableCols) * 4);
+          });
+      bool failed = false;
+      try {
+        if (lists) {
+          const NeighborGraph found = knn(ctx_, index, source, {.k = 3, .method = Method::fused});
+          EXPECT_EQ(found.ids.size(), static_cast<std::size_t>(3 * kAsked));
+        } else {
+          (void)count(ctx_, index, source, {.radius = 1, .method = Method::fused});
+        }
+      } catch (const Error& error) {
+        failed = true;
+        EXPECT_EQ(error.code(), ErrorCode::over_memory);
+        EXPECT_NE(std::string(error.what()).find("the source has no memory"), std::string::npos) << error.what();
+      }
+      EXPECT_EQ(failed, calls >= failing) << failing;
+    }
+  }
 }
 
 // A search that is cancelled while it packs leaves what others can use.
@@ -222,6 +303,26 @@ TEST_F(KeptByAnIndex, AFileSaysForWhatRowsWerePacked) {
     write(good.substr(0, size));
     refusal(ErrorCode::bad_data, [&] { Index::load(ctx_, path_); });
   }
+}
+
+// Whatever the order in which rows were packed; and only the screens that are named are packed again.
+TEST_F(KeptByAnIndex, AFileIsTheSameForTheSameKinds) {
+  std::vector<std::string> files;
+  for (const bool cosine_first : {true, false}) {
+    const Index index(ctx_, table());
+    for (const bool cosine : {cosine_first, !cosine_first}) {
+      knn(ctx_, index, queries(),
+          {.k = 3,
+           .metric = cosine ? Metric::cosine : Metric::euclidean,
+           .method = Method::fused,
+           .screen = ScreenType::float32});
+    }
+    index.save(ctx_, path_);
+    files.push_back(read());
+    const Index loaded = Index::load(ctx_, path_);
+    for (const auto& kept : packed(loaded).all()) EXPECT_EQ(kept->kind().screen, ScreenType::float32);
+  }
+  EXPECT_EQ(files[0], files[1]);
 }
 
 TEST_F(KeptByAnIndex, AFileWithoutThemIsRead) {

@@ -9,10 +9,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "backend/index_access.hpp"
+#include "backend/nearest.hpp"
 #include "counted_polls.hpp"
 #include "refusal.hpp"
 #include "vicinal/knn.hpp"
@@ -118,6 +122,109 @@ TEST(RepeatedKnn, FindsWhatKnnFindsWithoutTakingMemory) {
       }
     }
   }
+}
+
+// Rows of which some are so near to each other that an 8-bit screen does not tell them apart: queries among those climb
+// to a finer one. The others do not.
+struct ClimbingRows {
+  static constexpr std::int64_t kRows = 20000;
+  static constexpr std::int64_t kCols = 32;
+  static constexpr std::int64_t kAsked = 16;
+  ClimbingRows() : values(polled_rows(kRows, kCols)) {
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      for (std::int64_t j = 0; j < kCols && is_near(i); ++j) {
+        auto& value = values[static_cast<std::size_t>(i * kCols + j)];
+        value = 3 + value * 0.03F;
+      }
+    }
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      std::vector<float>& to = is_near(i) ? hard : easy;
+      if (std::ssize(to) == kAsked * kCols) continue;
+      to.insert(to.end(), values.begin() + i * kCols, values.begin() + (i + 1) * kCols);
+    }
+  }
+  static bool is_near(std::int64_t row) { return row % 4 == 3; }
+  [[nodiscard]] TableView table() const { return {values.data(), kRows, kCols}; }
+  std::vector<float> values, easy, hard;
+};
+
+TEST(RepeatedKnn, TakesNoMemoryWhenQueriesClimb) {
+  const ClimbingRows rows;
+  const TableView easy(rows.easy.data(), ClimbingRows::kAsked, ClimbingRows::kCols);
+  const TableView hard(rows.hard.data(), ClimbingRows::kAsked, ClimbingRows::kCols);
+  const KnnOptions options = {.k = 1, .method = Method::fused};
+  std::int64_t escalated = 0;
+  bool has_ladder = false;
+  for (const int threads : {1, 2}) {
+    const Context ctx = Context::cpu({.threads = threads});
+    const Index truth(ctx, rows.table(), {.packed = Packing::never});
+    const NeighborGraph wanted = knn(ctx, truth, hard, {.k = 1, .method = Method::direct});
+    for (const Packing packing : {Packing::automatic, Packing::never}) {
+      const Index index(ctx, rows.table(), {.packed = packing});
+      RepeatedKnn repeated(ctx, index, easy, options);
+      Lists lists(ClimbingRows::kAsked);
+#if defined(VICINAL_COUNTS_MEMORY)
+      const std::int64_t taken_before = memory_taken.load();
+#endif
+      const SearchStats stats = repeated.find(hard, lists.to());
+#if defined(VICINAL_COUNTS_MEMORY)
+      EXPECT_EQ(memory_taken.load() - taken_before, 0) << threads << " " << name_of(packing);
+#endif
+      EXPECT_EQ(lists.ids, wanted.ids);
+      EXPECT_EQ(repeated.find(easy, lists.to()).escalated, 0);
+      escalated += stats.escalated;
+      has_ladder = repeated.plan().screens.find(',') != std::string::npos;
+    }
+  }
+  EXPECT_TRUE(escalated > 0 || !has_ladder);
+}
+
+// What a search that is cancelled has begun to pack, others pack.
+TEST(RepeatedKnn, ACancelledSearchLeavesPackingToOthers) {
+  const ClimbingRows rows;
+  const TableView easy(rows.easy.data(), ClimbingRows::kAsked, ClimbingRows::kCols);
+  const TableView hard(rows.hard.data(), ClimbingRows::kAsked, ClimbingRows::kCols);
+  const KnnOptions options = {.k = 1, .method = Method::fused};
+  const Context ctx = Context::cpu({.threads = 2});
+  for (const int reports : {1, 2, 4, 8}) {
+    const Index index(ctx, rows.table());
+    const CancelToken token;
+    int left = std::numeric_limits<int>::max();
+    const auto watch = [&](std::string_view /*stage*/, double /*done*/) {
+      if (--left <= 0) token.cancel();
+    };
+    RepeatedKnn repeated(Context::cpu({.threads = 2, .progress = watch, .cancel = token}), index, easy, options);
+    left = reports;
+    Lists lists(ClimbingRows::kAsked);
+    try {
+      repeated.find(hard, lists.to());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::cancelled);
+    }
+    // The object lives on; another search packs every block that it meets.
+    const std::vector<std::shared_ptr<kernels::PackedTable>> tables = kernels::prepared_of(index).packed.all();
+    for (const auto& kept : tables) {
+      KnnOptions again = options;
+      again.screen = kept->kind().screen;
+      knn(ctx, index, easy, again);
+      EXPECT_TRUE(kept->is_complete()) << name_of(again.screen) << ", reports " << reports;
+    }
+  }
+}
+
+// The lists of the example are counted beside those of the search.
+TEST(RepeatedKnn, ThePlanCountsTheExample) {
+  const std::vector<float> rows = polled_rows(5000, 12);
+  const TableView table(rows.data(), 5000, 12);
+  const Context ctx = Context::cpu({.threads = 1});
+  const Index index(ctx, table, {.packed = Packing::never});
+  const KnnOptions options = {.k = 7, .method = Method::direct};
+  Lists lists(40 * 7);
+  const std::uint64_t once = knn_into(ctx, index, table.slice(0, 40), options, lists.to()).plan.memory;
+  const RepeatedKnn repeated(ctx, index, table.slice(0, 40), options);
+  EXPECT_EQ(repeated.plan().memory, once + 40 * 7 * 16);
+  refusal(ErrorCode::over_memory,
+          [&] { RepeatedKnn(ctx.with_memory_limit(once), index, table.slice(0, 40), options); });
 }
 
 #if defined(VICINAL_COUNTS_MEMORY)
