@@ -482,7 +482,8 @@ TEST(Planner, CountsATreeThatLoses) {
   const TableView table(rows.data(), 6000, 64);
   const auto stands = [](const Index& index) { return kernels::prepared_of(index).tree.get() != nullptr; };
   const Context ample = Context::cpu({.threads = 2});
-  const Index index(ample, table);
+  const IndexOptions options = {.packed = Packing::never};
+  const Index index(ample, table, options);
   const std::uint64_t brute = knn(ample, index, {.k = 10, .method = Method::fused}).plan.memory;
   const Plan plan = knn(ample, index, {.k = 10}).plan;
   ASSERT_EQ(plan.method, Method::fused) << plan.reason;
@@ -491,7 +492,7 @@ TEST(Planner, CountsATreeThatLoses) {
   EXPECT_GE(plan_knn(ample, table, nullptr, {.k = 10}).memory, plan.memory);
   for (const bool has_room : {true, false}) {
     const Context ctx = Context::cpu({.threads = 2, .memory_limit = plan.memory - (has_room ? 0 : 1)});
-    const Index other(ctx, table);
+    const Index other(ctx, table, options);
     EXPECT_EQ(knn(ctx, other, {.k = 10}).plan.memory, has_room ? plan.memory : brute);
     EXPECT_EQ(stands(other), has_room);
     EXPECT_LE(plan_knn(ctx, table, nullptr, {.k = 10}).memory, ctx.memory_limit());
