@@ -139,6 +139,10 @@ def test_a_killed_rank(tmp_path, slow, search, ranks, victim, at, later):
     ok(tmp_path, 0, *search, "-o", whole.name)
     kill(tmp_path, ranks, victim, at, *search, "-o", "out/", *EVERY_BLOCK)
     kept = len(blocks(tmp_path))
+    if victim is None and (tmp_path / "out" / "manifest.json").exists():
+        # The ranks have ended the search before they saw that mpirun is gone.
+        ok(tmp_path, later, *search, "-o", "out/", *EVERY_BLOCK)
+        return check(tmp_path, search, whole)
     assert kept >= at and not (tmp_path / "out" / "manifest.json").exists()
     # Another number of ranks twice: it is killed once more, and a block is lost.
     kill(tmp_path, max(1, later), 0, kept + 1, *search, "-o", "out/", *EVERY_BLOCK)

@@ -136,7 +136,7 @@ CASES = {
     "second cuda device": ("knn good.npy --device cuda:1", DEVICE, ["cuda:1"]),
     "unknown device": ("knn good.npy --device abacus", USAGE, ["abacus"]),
     "output into a missing folder": ("knn good.npy -o missing/out.npz", DATA, ["missing"]),
-    "output onto a folder": ("kmeans good.npy --clusters 2 -o folder.npy/", DATA, ["folder.npy", "no folder"]),
+    "output onto a folder": ("kmeans good.npy --clusters 2 -o folder.npy/", DATA, ["folder.npy", "is a folder"]),
     "a folder for parts that cannot be made": ("knn good.npy -o missing/out/", DATA, ["missing/out/"]),
     "output of unknown kind": ("knn good.npy -o out.parquet", USAGE, ["out.parquet", ".npz"]),
     "negative radius": ("radius good.npy -r -1", USAGE, ["radius", "negative"]),
