@@ -34,7 +34,7 @@ from vicinal._options import (
 from vicinal._outliers import lof as lof_of_graph
 from vicinal.distributed import _tasks
 from vicinal.distributed._clusters import ask_in_turns
-from vicinal.distributed._search import split_votes
+from vicinal.distributed._search import split_scores, split_votes
 from vicinal.distributed._tables import refuse_masked
 from vicinal.distributed._tasks import Share
 
@@ -242,20 +242,12 @@ def lof(table: Any, **options: Unpack[LofOptions]) -> da.Array:
     the bits of `vicinal.lof(...).scores`. Tasks find the k neighbors; this process gathers the lists, 16 n k bytes,
     which it holds twice while it joins them, and computes the scores at once. Not for "ldof" and "cof",
     `duplicates="distinct"` and `ties="all"`, which need the whole table."""
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    for name, words in (("score", ("ldof", "cof", "cof_pyod")), ("duplicates", ("distinct",)), ("ties", ("all",))):
-        if given.get(name) in words:
-            raise InvalidArgument(f"{name}: {given[name]!r} needs the whole table in one process; use vicinal.lof")
-    searched: dict[str, Any] = {
-        name: given[name] for name in ("metric", "p", "method", "device", "threads", "memory_limit") if name in given
-    }
-    k = max(given.get("k", _core.defaults()["LofOptions"]["k"]), given.get("k_to") or 0)
-    search = _Search("knn", table, None, {**searched, "k": k})
-    _, ids, distances = _lists(search, int(k))
+    searched, scored = split_scores(options, (), has_rows=False)
+    search = _Search("knn", table, None, searched)
+    _, ids, distances = _lists(search, int(searched["k"]))
     found = dask.compute(ids, distances)
-    described = {name: given[name] for name in ("metric", "p") if name in given}
+    described = {name: scored[name] for name in ("metric", "p") if name in scored}
     graph = NeighborGraph.of(*found, table_rows=search.rows.rows, **described)
-    scored = {name: value for name, value in given.items() if name not in ("threads", "memory_limit")}
     return da.from_array(np.array(lof_of_graph(graph, **scored).scores), chunks=(search.rows.sizes,))
 
 

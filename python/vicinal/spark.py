@@ -34,7 +34,7 @@ from vicinal._outliers import lof as lof_of_graph
 from vicinal._tables import MAX_EXACT
 from vicinal.distributed import _tasks
 from vicinal.distributed._clusters import ask_in_turns
-from vicinal.distributed._search import split_votes
+from vicinal.distributed._search import split_scores, split_votes
 from vicinal.distributed._tasks import Share
 
 __all__ = ["Columns", "classify", "count", "kmeans", "knn", "lof", "radius"]
@@ -455,26 +455,15 @@ def lof(table: DataFrame, **options: Unpack[_LofOptions]) -> DataFrame:
     twice while it sorts them, but no values of the table, and computes the scores at once. Not for "ldof" and "cof",
     `duplicates="distinct"` and `ties="all"`, which need the whole table.
     """
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    for name, words in (("score", ("ldof", "cof", "cof_pyod")), ("duplicates", ("distinct",)), ("ties", ("all",))):
-        if given.get(name) in words:
-            raise InvalidArgument(f"{name}: {given[name]!r} needs the whole table in one process; use vicinal.lof")
-    of_search = (*Columns.__annotations__, "metric", "p", "method", "device", "threads", "memory_limit")
-    searched = {name: given[name] for name in of_search if name in given}
-    k = max(given.get("k", _core.defaults()["LofOptions"]["k"]), given.get("k_to") or 0)
-    found = knn(table, **{**searched, "k": k}).toArrow()
+    searched, scored = split_scores(options, Columns.__annotations__, has_rows=False)
+    found = knn(table, **searched).toArrow()
     order = np.argsort(found.column("id").to_numpy())
     ids, distances = (
         found.column(name).combine_chunks().flatten().to_numpy().reshape(len(order), -1)[order]
         for name in ("ids", "distances")
     )
-    described = {name: given[name] for name in ("metric", "p") if name in given}
+    described = {name: scored[name] for name in ("metric", "p") if name in scored}
     graph = NeighborGraph.of(ids, distances, table_rows=len(order), **described)
-    scored = {
-        name: value
-        for name, value in given.items()
-        if name not in (*Columns.__annotations__, "threads", "memory_limit")
-    }
     scores = np.array(lof_of_graph(graph, **scored).scores)
     return _frame(table, {"id": np.arange(len(scores)), "score": scores})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import uuid
-from typing import Any, Callable, Iterator, Mapping, Sequence, TypedDict, Unpack
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -217,6 +217,26 @@ def split_votes(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, A
     return given, votes, "radius" if "radius" in given else "knn"
 
 
+_SCORES_OF_ROWS = ("ldof", "cof", "cof_pyod")  # which compare rows with each other
+
+
+def split_scores(
+    options: Mapping[str, Any], of_search: Iterable[str], *, has_rows: bool
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options of the search whose lists give outlier scores, and those of the scores. `of_search` names options
+    that only the search has, besides what it may take. Refuses what needs the whole table in one process, with which
+    scores of rows (`has_rows`) are computed."""
+    given = {name: value for name, value in options.items() if value is not None}
+    scores = () if has_rows else _SCORES_OF_ROWS
+    for name, words in (("score", scores), ("duplicates", ("distinct",)), ("ties", ("all",))):
+        if given.get(name) in words:
+            raise InvalidArgument(f"{name}: {given[name]!r} needs the whole table in one process; use vicinal.lof")
+    alone = {*of_search, "threads", "memory_limit"}
+    searched = {name: value for name, value in given.items() if name in alone | {"metric", "p", "method", "device"}}
+    searched["k"] = max(given.get("k", _core.defaults()["LofOptions"]["k"]), given.get("k_to") or 0)
+    return searched, {name: value for name, value in given.items() if name not in alone}
+
+
 def _neighbors(
     table: Any, queries: Any, executor: Any, options: Mapping[str, Any]
 ) -> tuple[NeighborGraph, dict[str, Any]]:
@@ -253,32 +273,11 @@ def lof(table: Any, *, executor: Any, **options: Unpack[_LofOptions]) -> Lof:
     Scores are computed in this process from the merged lists, O(n k). "ldof" and "cof" compare rows with each other, so
     this process reads the whole table. `duplicates="distinct"` and `ties="all"` are refused: their neighborhoods need
     the whole table. As `knn` with k (or k_to) neighbors."""
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    for name, word in (("duplicates", "distinct"), ("ties", "all")):
-        if given.get(name) == word:
-            raise InvalidArgument(f"{name}: {word!r} needs the whole table in one process; use vicinal.lof")
-    if given.get("metric") == "inner_product":
+    searched, scored = split_scores(options, (*Division.__annotations__, "progress"), has_rows=True)
+    if scored.get("metric") == "inner_product":
         raise InvalidArgument("metric: inner_product has distances below 0, which no outlier score can use")
-    searched = {
-        name: given[name]
-        for name in (
-            *Division.__annotations__,
-            "progress",
-            "threads",
-            "memory_limit",
-            "device",
-            "metric",
-            "p",
-            "method",
-        )
-        if name in given
-    }
-    k = given.get("k", _core.defaults()["LofOptions"]["k"])
-    searched["k"] = max(k, given.get("k_to") or 0)
-    scored = {name: value for name, value in given.items() if name not in Division.__annotations__}
-    scored = {name: value for name, value in scored.items() if name not in ("threads", "memory_limit", "progress")}
     graph = knn(table, executor=executor, **searched)
-    rows = table if scored.get("score") in ("ldof", "cof", "cof_pyod") else None
+    rows = table if scored.get("score") in _SCORES_OF_ROWS else None
     if isinstance(rows, os.PathLike):
         rows = os.fspath(rows)
     return lof_of_graph(graph, rows, **scored)
