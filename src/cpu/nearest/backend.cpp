@@ -1,6 +1,7 @@
 // See backend.hpp.
 #include "cpu/nearest/backend.hpp"
 
+#include "core/table_chunks.hpp"
 #include "cpu/nearest/cost.hpp"
 #include "cpu/nearest/ladder.hpp"
 #include "cpu/nearest/nearest.hpp"
@@ -31,7 +32,7 @@ class CpuNearest final : public NearestBackend {
   }
   void check_queries(const Context& ctx, const NearestTask& task) const override {
     if (task.self) return;  // the table was checked when it was prepared
-    const auto [row, col] = cpu::find_non_finite(ctx, task.queries);
+    const auto [row, col] = core::find_non_finite(ctx, task.queries);
     if (row < 0) return;
     cpu::refuse_query(task.first_query + row, col);
   }

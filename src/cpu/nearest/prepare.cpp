@@ -15,63 +15,12 @@
 #include "core/aligned.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
+#include "core/table_chunks.hpp"
 
 namespace vicinal::cpu {
 namespace {
 
 constexpr std::int64_t kMedianRows = 1024;
-constexpr std::int64_t kTaskElements = std::int64_t{1} << 15;  // widened, a chunk fits the L2 cache
-
-std::int64_t rows_a_task(std::int64_t d) {
-  return std::clamp<std::int64_t>(kTaskElements / d, 1, 65536);
-}
-
-// Calls body(begin, rows as float64 [count, d], count, worker) for every chunk of the table; chunks in order for a
-// block source (it may be called by one thread at a time), in parallel otherwise.
-template <class Body>
-void for_each_chunk(const Context& ctx, const TableView& table, Body body) {
-  const std::int64_t d = table.cols();
-  const std::int64_t step = rows_a_task(d);
-  const std::int64_t tasks = (table.rows() + step - 1) / step;
-  const bool serial = table.is_block_source();
-  std::vector<std::vector<double>> scratch(serial ? 1 : static_cast<std::size_t>(ctx.threads()));
-  const auto run = [&](std::int64_t task, int worker) {
-    const std::int64_t begin = task * step;
-    const std::int64_t end = std::min(table.rows(), begin + step);
-    auto& rows = scratch[serial ? 0 : static_cast<std::size_t>(worker)];
-    rows.resize(static_cast<std::size_t>((end - begin) * d));
-    core::widen_rows(table, begin, end, rows.data());
-    body(begin, rows.data(), end - begin);
-  };
-  if (serial) {
-    for (std::int64_t task = 0; task < tasks; ++task) {
-      ctx.check_cancelled();
-      run(task, 0);
-    }
-  } else {
-    core::parallel_for(ctx, tasks, run);
-  }
-}
-
-// Position of the first value whose exponent is all ones, or -1.
-std::int64_t first_non_finite(const double* values, std::int64_t count) {
-  constexpr std::int64_t kRun = 512;
-  constexpr std::uint64_t kExponent = std::uint64_t{0x7FF} << 52;
-  for (std::int64_t begin = 0; begin < count; begin += kRun) {
-    const std::int64_t end = std::min(count, begin + kRun);
-    std::uint64_t found = 0;
-    for (std::int64_t i = begin; i < end; ++i) {
-      std::uint64_t bits = 0;
-      std::memcpy(&bits, values + i, sizeof bits);
-      found |= static_cast<std::uint64_t>((bits & kExponent) == kExponent);
-    }
-    if (found == 0) continue;
-    for (std::int64_t i = begin; i < end; ++i) {
-      if (!std::isfinite(values[i])) return i;
-    }
-  }
-  return -1;
-}
 
 // Wide rows: fewer of them, so that the sample stays small beside the table.
 std::int64_t sample_rows(const TableView& table) {
@@ -291,24 +240,9 @@ void find_groups(const Context& ctx, const TableView& table, core::AlignedArray<
 
 }  // namespace
 
-std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table) {
-  if (table.dtype() == DType::uint8) return {-1, -1};
-  std::mutex mutex;
-  std::int64_t first = -1;
-  for_each_chunk(ctx, table, [&](std::int64_t begin, const double* rows, std::int64_t count) {
-    const std::int64_t at = first_non_finite(rows, count * table.cols());
-    if (at < 0) return;
-    const std::scoped_lock lock(mutex);
-    const std::int64_t position = begin * table.cols() + at;
-    if (first < 0 || position < first) first = position;
-  });
-  if (first < 0) return {-1, -1};
-  return {first / table.cols(), first % table.cols()};
-}
-
 std::uint64_t prepare_scratch(const Context& ctx, const TableView& table) {
   const std::int64_t d = table.cols();
-  const std::int64_t elements = (sample_rows(table) + 1) * d + ctx.threads() * rows_a_task(d) * d;
+  const std::int64_t elements = (sample_rows(table) + 1) * d + ctx.threads() * core::rows_of_chunk(d) * d;
   const std::int64_t grouping = table.is_block_source() ? 0 : 64 * table.rows();
   return static_cast<std::uint64_t>(elements) * sizeof(double) + static_cast<std::uint64_t>(grouping);
 }
@@ -328,7 +262,7 @@ void prepare(const Context& ctx, kernels::Prepared& index) {
   std::mutex mutex;
   std::int64_t non_finite = -1;
   double largest = 0;
-  for_each_chunk(ctx, table, [&](std::int64_t begin, const double* rows, std::int64_t count) {
+  core::for_each_chunk(ctx, table, [&](std::int64_t begin, const double* rows, std::int64_t count) {
     double chunk_largest = 0;
     for (std::int64_t i = 0; i < count; i += together) {
       const double deviation = largest_deviation(rows + i * d, centres.data(), std::min(together, count - i) * d);
@@ -338,7 +272,7 @@ void prepare(const Context& ctx, kernels::Prepared& index) {
     for (std::int64_t i = 0; group && i < count; ++i) {
       hashes[begin + i] = hash_bytes(row_bytes(table, begin + i, copy), row_size);
     }
-    const std::int64_t at = std::isnan(chunk_largest) ? first_non_finite(rows, count * d) : -1;
+    const std::int64_t at = std::isnan(chunk_largest) ? core::first_non_finite(rows, count * d) : -1;
     const std::scoped_lock lock(mutex);
     largest = std::max(largest, chunk_largest);
     if (at >= 0 && (non_finite < 0 || begin * d + at < non_finite)) non_finite = begin * d + at;

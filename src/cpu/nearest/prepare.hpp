@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
 #include "backend/nearest.hpp"
 
@@ -13,8 +12,5 @@ void prepare(const Context& ctx, kernels::Prepared& index);
 
 /// The most bytes `prepare` takes: at most 64 a row (hashes, then groups), a sample, and a chunk a thread.
 std::uint64_t prepare_scratch(const Context& ctx, const TableView& table);
-
-/// The first non-finite element as {row, column}, or {-1, -1}.
-std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table);
 
 }  // namespace vicinal::cpu

@@ -4,21 +4,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "core/in_steps.hpp"
 #include "core/memory.hpp"
-#include "core/parallel.hpp"
 #include "core/poll.hpp"
-#include "core/table_access.hpp"
+#include "core/table_chunks.hpp"
 #include "ops/common/together.hpp"
 #include "ops/nearest/search.hpp"
 #include "ops/nearest/shard_search.hpp"
@@ -26,9 +22,6 @@
 
 namespace vicinal::ops {
 namespace {
-
-/// Of rows that one task checks: their float64 copies are small beside the scratch that a search's plan counts.
-constexpr std::int64_t kCheckedElements = 1 << 13;
 
 /// Sets bits `at` to `at + size` of `to`, which are 0, to the first ones of `from`.
 void place_bits(const Context& ctx, Bitmap from, std::int64_t size, std::int64_t at, std::span<std::uint64_t> to) {
@@ -100,26 +93,10 @@ void ShardSearch::run_ring() {
 
 /// Refuses values of the rank's own rows that are not finite, before other ranks find them.
 void ShardSearch::check_own_rows(const TableView& rows) const {
-  if (rows.dtype() == DType::uint8) return;
-  const std::int64_t step = std::max<std::int64_t>(1, kCheckedElements / rows.cols());
-  std::vector<std::vector<double>> scratch(static_cast<std::size_t>(ctx_.threads()));
-  std::atomic<std::int64_t> first{std::numeric_limits<std::int64_t>::max()};  // of the values
-  core::parallel_for(ctx_, (rows.rows() + step - 1) / step, [&](std::int64_t task, int worker) {
-    const std::int64_t begin = task * step;
-    const std::int64_t end = std::min(rows.rows(), begin + step);
-    std::vector<double>& values = scratch[static_cast<std::size_t>(worker)];
-    values.resize(static_cast<std::size_t>((end - begin) * rows.cols()));
-    core::widen_rows(rows, begin, end, values.data());
-    const auto bad = std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
-    if (bad == values.end()) return;
-    const std::int64_t at = begin * rows.cols() + (bad - values.begin());
-    std::int64_t seen = first.load();
-    while (at < seen && !first.compare_exchange_weak(seen, at)) {
-    }
-  });
-  if (first == std::numeric_limits<std::int64_t>::max()) return;
-  throw Error(ErrorCode::bad_data, fmt::format("table: row {}, column {} is not a finite number",
-                                               first_row_ + first / rows.cols(), first % rows.cols()));
+  const auto [row, column] = core::find_non_finite(ctx_, rows);
+  if (row < 0) return;
+  throw Error(ErrorCode::bad_data,
+              fmt::format("table: row {}, column {} is not a finite number", first_row_ + row, column));
 }
 
 void ShardSearch::run_whole() {
