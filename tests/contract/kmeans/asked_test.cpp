@@ -15,6 +15,7 @@
 #include "kmeans_check.hpp"
 #include "ranks.hpp"
 #include "refused.hpp"
+#include "shard_cases.hpp"
 #include "vicinal/kmeans_shards.hpp"
 
 namespace vicinal::contract {
@@ -88,21 +89,16 @@ void check_asked(const TableView& table, const KMeansOptions& options, const std
 }
 
 TEST(KMeansAsked, TheSameBits) {
-  constexpr std::int64_t n = 230;
+  constexpr std::int64_t n = ShardWeights::kRows;
   constexpr std::int64_t d = 5;
-  std::vector<double> weights;
-  for (std::int64_t i = 0; i < n; ++i) weights.push_back(0.3 * static_cast<double>(1 + i % 4));
-  std::vector<double> some_zero = weights;
-  for (std::size_t i = 0; i < some_zero.size(); ++i) {
-    if (i % 5 == 0 || i < 3 || (i > 60 && i < 160)) some_zero[i] = 0;  // all rows of some shards
-  }
+  const ShardWeights weights;
   std::uint64_t turn = 0;
   for (const Family family : {Family::gaussian, Family::duplicates, Family::clusters_1e6, Family::integer_ties,
                               Family::column_scales, Family::subnormal}) {
     const Rows rows = make_rows(family, {n, d, 1}, 8);
     const bool zeros = family == Family::integer_ties;  // rows that have no direction
     for (const KMeansInit init : {KMeansInit::parallel, KMeansInit::random, KMeansInit::first_k}) {
-      for (const auto& weights_of : {std::vector<double>(), weights, some_zero}) {
+      for (const auto& weights_of : {std::vector<double>(), weights.all, weights.some_zero}) {
         ++turn;
         KMeansOptions options{.clusters = turn % 2 == 0 ? 4 : 13, .init = init, .weights = weights_of, .seed = turn};
         if (turn % 4 == 0 && !zeros) options.metric = Metric::cosine;
@@ -120,31 +116,7 @@ TEST(KMeansAsked, TheSameBits) {
 }
 
 TEST(KMeansAsked, EmptyClusters) {
-  constexpr std::int64_t n = 180;
-  std::vector<double> weights;
-  for (std::int64_t i = 0; i < n; ++i) weights.push_back(i % 6 == 5 ? 0 : 1 + 0.37 * static_cast<double>(i % 4));
-  std::uint64_t turn = 0;
-  for (const Family family : {Family::clusters_1e2, Family::duplicates, Family::constant}) {
-    const Rows rows = make_rows(family, {n, 4, 1}, 17);
-    const TableView table(rows.table.data(), n, 4);
-    std::vector<double> centres(rows.table.begin(), rows.table.begin() + 20 * 4);
-    for (std::size_t i = 0; i < 12 * 4; ++i) centres[i] = 1e3 + static_cast<double>(i);
-    for (const EmptyClusters empty : {EmptyClusters::farthest, EmptyClusters::keep}) {
-      for (const bool weighted : {false, true}) {
-        KMeansOptions options{.clusters = 20, .init = KMeansInit::given, .centres = TableView(centres.data(), 20, 4)};
-        options.empty = empty;
-        options.history = weighted;
-        options.max_iterations = 6;
-        if (weighted) options.weights = weights;
-        if (++turn % 3 == 0) {
-          options.rule = KMeansRule::classical;
-          options.changed_share = 0.01;
-        }
-        check_asked(table, options, std::string(name_of(family)), turn);
-        if (HasFailure()) return;
-      }
-    }
-  }
+  check_empty_clusters({Family::clusters_1e2, Family::duplicates, Family::constant}, check_asked);
 }
 
 TEST(KMeansAsked, AnIterationIsOneQuestion) {

@@ -13,6 +13,7 @@
 #include "data.hpp"
 #include "kmeans_check.hpp"
 #include "ranks.hpp"
+#include "shard_cases.hpp"
 
 namespace vicinal::contract {
 namespace {
@@ -58,14 +59,9 @@ void check_shards(const TableView& table, const KMeansOptions& options, const st
 }
 
 TEST(KMeansShards, TheSameBits) {
-  constexpr std::int64_t n = 230;
+  constexpr std::int64_t n = ShardWeights::kRows;
   constexpr std::int64_t d = 5;
-  std::vector<double> weights;
-  for (std::int64_t i = 0; i < n; ++i) weights.push_back(0.3 * static_cast<double>(1 + i % 4));
-  std::vector<double> some_zero = weights;
-  for (std::size_t i = 0; i < some_zero.size(); ++i) {
-    if (i % 5 == 0 || i < 3 || (i > 60 && i < 160)) some_zero[i] = 0;  // all rows of some shards
-  }
+  const ShardWeights weights;
   std::uint64_t turn = 0;
   for (const Family family : {Family::gaussian, Family::duplicates, Family::clusters_1e6, Family::integer_ties,
                               Family::column_scales, Family::subnormal}) {
@@ -73,7 +69,7 @@ TEST(KMeansShards, TheSameBits) {
     const bool zeros = family == Family::integer_ties;  // rows that have no direction
     for (const KMeansInit init :
          {KMeansInit::plus_plus, KMeansInit::parallel, KMeansInit::random, KMeansInit::first_k}) {
-      for (const auto& weights_of : {std::vector<double>(), weights, some_zero}) {
+      for (const auto& weights_of : {std::vector<double>(), weights.all, weights.some_zero}) {
         ++turn;
         if (is_left_out(turn)) continue;
         KMeansOptions options{.clusters = turn % 2 == 0 ? 4 : 13, .init = init, .weights = weights_of, .seed = turn};
@@ -93,31 +89,7 @@ TEST(KMeansShards, TheSameBits) {
 
 // Centers so far away that clusters are empty, whose rows come from any rank: of equal keys the first row of all.
 TEST(KMeansShards, EmptyClusters) {
-  constexpr std::int64_t n = 180;
-  std::vector<double> weights;
-  for (std::int64_t i = 0; i < n; ++i) weights.push_back(i % 6 == 5 ? 0 : 1 + 0.37 * static_cast<double>(i % 4));
-  std::uint64_t turn = 0;
-  for (const Family family : {Family::clusters_1e2, Family::duplicates, Family::grid, Family::constant}) {
-    const Rows rows = make_rows(family, {n, 4, 1}, 17);
-    const TableView table(rows.table.data(), n, 4);
-    std::vector<double> centres(rows.table.begin(), rows.table.begin() + 20 * 4);
-    for (std::size_t i = 0; i < 12 * 4; ++i) centres[i] = 1e3 + static_cast<double>(i);
-    for (const EmptyClusters empty : {EmptyClusters::farthest, EmptyClusters::keep}) {
-      for (const bool weighted : {false, true}) {
-        KMeansOptions options{.clusters = 20, .init = KMeansInit::given, .centres = TableView(centres.data(), 20, 4)};
-        options.empty = empty;
-        options.history = weighted;
-        options.max_iterations = 6;
-        if (weighted) options.weights = weights;
-        if (++turn % 3 == 0) {
-          options.rule = KMeansRule::classical;
-          options.changed_share = 0.01;
-        }
-        check_shards(table, options, std::string(name_of(family)), turn);
-        if (HasFailure()) return;
-      }
-    }
-  }
+  check_empty_clusters({Family::clusters_1e2, Family::duplicates, Family::grid, Family::constant}, check_shards);
 }
 
 // Trees of masses of one to four levels, cut next to and between the multiples of their parts.
