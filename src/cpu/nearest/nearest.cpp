@@ -852,8 +852,6 @@ class Search {
       rows.zero[s] = false;
     } else {
       const std::int64_t bytes = block.element_bytes();
-      scratch.elements.resize(static_cast<std::size_t>(chunk_rows_ * bytes));
-      scratch.row.resize(static_cast<std::size_t>(d_));
       std::byte* const to = scratch.elements.data() + s * bytes;
       rows.zero[s] = block.materialise(row, scratch.row.data(), to);
       rows.elements[s] = to;
