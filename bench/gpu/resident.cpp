@@ -136,6 +136,13 @@ const vicinal::Context& context_of(const void* context) {
   return *static_cast<const vicinal::Context*>(context);
 }
 
+vicinal::KnnOptions options_of(std::int64_t k, const char* method) {
+  vicinal::KnnOptions options;
+  options.k = k;
+  options.method = vicinal::method_from(method);
+  return options;
+}
+
 void note(const vicinal::Plan& plan, const vicinal::SearchStats& stats, Done* done) {
   done->survivors = stats.survivors;
   done->escalated = stats.escalated;
@@ -175,9 +182,7 @@ extern "C" int vicinal_bench_knn(const void* context, const Rows* table, const R
                                  const char* method, std::int64_t* ids, double* distances, std::int32_t memory,
                                  Done* done) {
   return guarded(done, [&] {
-    vicinal::KnnOptions options;
-    options.k = k;
-    options.method = vicinal::method_from(method);
+    const vicinal::KnnOptions options = options_of(k, method);
     const vicinal::KnnOutput output{ids, distances, static_cast<vicinal::Memory>(memory)};
     const auto& ctx = context_of(context);
     const auto summary = queries == nullptr
@@ -198,9 +203,7 @@ extern "C" int vicinal_bench_ask(const void* context, const void* index, const R
                                  const char* method, std::int64_t* ids, double* distances, std::int32_t memory,
                                  Done* done) {
   return guarded(done, [&] {
-    vicinal::KnnOptions options;
-    options.k = k;
-    options.method = vicinal::method_from(method);
+    const vicinal::KnnOptions options = options_of(k, method);
     const vicinal::KnnOutput output{ids, distances, static_cast<vicinal::Memory>(memory)};
     const auto& ctx = context_of(context);
     const auto& asked = *static_cast<const vicinal::Index*>(index);
@@ -214,9 +217,7 @@ extern "C" int vicinal_bench_ask(const void* context, const void* index, const R
 extern "C" int vicinal_bench_knn_on_host(const void* context, const Rows* table, const Rows* queries, std::int64_t k,
                                          const char* method, std::int64_t* ids, double* distances, Done* done) {
   return guarded(done, [&] {
-    vicinal::KnnOptions options;
-    options.k = k;
-    options.method = vicinal::method_from(method);
+    const vicinal::KnnOptions options = options_of(k, method);
     const auto& ctx = context_of(context);
     const auto graph = queries == nullptr ? vicinal::knn(ctx, view_of(*table), options)
                                           : vicinal::knn(ctx, view_of(*table), view_of(*queries), options);

@@ -9,22 +9,6 @@
 
 namespace vicinal::cuda {
 
-__device__ inline double widen(std::uint8_t x) {
-  return x;
-}
-__device__ inline double widen(float16 x) {
-  return __half2float(__ushort_as_half(x.bits));
-}
-__device__ inline double widen(bfloat16 x) {
-  return __uint_as_float(std::uint32_t{x.bits} << 16);
-}
-__device__ inline double widen(float x) {
-  return x;
-}
-__device__ inline double widen(double x) {
-  return x;
-}
-
 /// Elements that float32 holds, as such.
 __device__ inline float narrowed(std::uint8_t x) {
   return x;
@@ -36,6 +20,22 @@ __device__ inline float narrowed(bfloat16 x) {
   return __uint_as_float(std::uint32_t{x.bits} << 16);
 }
 __device__ inline float narrowed(float x) {
+  return x;
+}
+
+__device__ inline double widen(std::uint8_t x) {
+  return x;
+}
+__device__ inline double widen(float16 x) {
+  return narrowed(x);
+}
+__device__ inline double widen(bfloat16 x) {
+  return narrowed(x);
+}
+__device__ inline double widen(float x) {
+  return x;
+}
+__device__ inline double widen(double x) {
   return x;
 }
 
