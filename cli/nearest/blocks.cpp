@@ -141,12 +141,12 @@ void SearchBlocks::read_blocks() {
   folder_->require_only(files);
 }
 
-/// Tells the other ranks what rank 0 has read.
+/// Sends what rank 0 has read to the other ranks.
 void SearchBlocks::share_blocks() {
   if (ranks_.size() == 1) return;
-  Json told = Json::array();
-  for (const Block& block : blocks_) told.push_back({block.end, block.digest, block.is_there});
-  std::string text = told.dump();
+  Json sent = Json::array();
+  for (const Block& block : blocks_) sent.push_back({block.end, block.digest, block.is_there});
+  std::string text = sent.dump();
   std::array<std::int64_t, 1> size = {std::ssize(text)};
   ranks_.broadcast(std::as_writable_bytes(std::span(size)), 0);
   text.resize(static_cast<std::size_t>(size[0]));

@@ -338,7 +338,7 @@ WholeSearch RankOfSearch::search_of_blocks(const Index& index, const Plan& plan)
   return whole;
 }
 
-/// Each rank searches blocks of the queries in the whole table, which it reads by itself.
+/// Each rank reads the whole table, and searches in it for blocks of the queries.
 void RankOfSearch::run_resumed(std::chrono::steady_clock::time_point start) {
   const Share mine = share(is_within() ? tables_.rows.view.rows() : tables_.asked.view.rows());
   Plan plan;

@@ -17,7 +17,7 @@
 namespace vicinal {
 
 /// A shard of a table, which answers the questions of `kmeans` below. An answer depends on the shard and the question
-/// alone, whatever was asked before, so a question may be asked again, of another object with the same rows.
+/// alone, not on earlier questions. So a question can be repeated, also to another object with the same rows.
 ///
 /// It borrows table and weights, which must outlive it and not change, and holds a copy of the context, which is of the
 /// CPU. One thread at a time. It keeps the centers and labels of its last answer, so that answering the next question
@@ -49,8 +49,8 @@ class VICINAL_API KMeansShard {
 /// called `kmeans`. If it throws, `kmeans` ends with this exception.
 using AskShards = std::function<std::vector<std::vector<std::byte>>(std::span<const std::byte> question)>;
 
-/// `kmeans` of a table of d columns in shards of so many rows each, in order: the same bits as of the whole table.
-/// `options.weights` are those of all rows. Labels are of all rows.
+/// `kmeans` of a table of d columns that is divided into shards, with the same bits as of the whole table. Shard s has
+/// `shard_rows[s]` rows, after those of the shards before it. `options.weights` are those of all rows, as are labels.
 ///
 /// An iteration asks one question: 8 k d bytes for the centers and 24 d for the grid of sums, and 16 for each shard. An
 /// answer has 8 k (1 + w + d l) bytes for the sums (l = 2 or 3 integers for most data, w, 0 without weights, a weight),
