@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -36,6 +37,7 @@ struct RanksOptions {
   double scale = 1;
   int repeat = 1;
   int warmup = 1;
+  bool on_request = false;
 };
 
 /// What a call gave, on this rank: a sum over its rows, whichever ranks have them.
@@ -206,17 +208,25 @@ class RanksBench {
     RanksAnswer answer;
     Timings timings;
     for (int i = 0; i < options_.warmup + options_.repeat; ++i) {
+      if (i >= options_.warmup) wait_for_request();
       ranks_.barrier();
       const auto start = std::chrono::steady_clock::now();
       answer = work();
       ranks_.barrier();
       if (i < options_.warmup) continue;
       timings.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      if (options_.on_request && ranks_.rank() == 0) std::cout << timings.seconds.back() << std::endl;
     }
     std::array<std::int64_t, 1> bits = {answer.bits};
     ranks_.all_reduce_sum(bits);
     answer.bits = bits[0];
     print(result(shape, timings, answer));
+  }
+  /// The other ranks wait at the barrier.
+  void wait_for_request() const {
+    if (!options_.on_request || ranks_.rank() != 0) return;
+    std::string line;
+    if (!std::getline(std::cin, line)) throw Error(ErrorCode::invalid_argument, "--on-request: standard input ended");
   }
   [[nodiscard]] Json result(const std::string& shape, const Timings& timings, const RanksAnswer& answer) const {
     return {{"job", options_.job},        {"shape", shape},
@@ -246,6 +256,9 @@ Command add_bench_ranks(const Parser& root) {
       .capture_default_str();
   app.add_option("--repeat", options->repeat, "Timed runs").type_name("N").between(1, 1000).capture_default_str();
   app.add_option("--warmup", options->warmup, "Runs before them").type_name("N").between(0, 1000).capture_default_str();
+  app.add_flag(
+      "--on-request", options->on_request,
+      "Wait for a line of standard input before each timed run, and print its seconds after it; not of `parts`");
   add_common_options(app, options->common);
   return {
       app,

@@ -81,7 +81,7 @@ class VICINAL_API Communicator {
   /// Every rank's `data` becomes that of `root`. Throws `invalid_argument` for a root that is no rank.
   void broadcast(std::span<std::byte> data, int root);
   /// `all` becomes the parts of all ranks, in their order. `sizes` [size] are the bytes of each part, the same on every
-  /// rank. Throws `invalid_argument` if they do not fit `part` and `all`.
+  /// rank. Throws `invalid_argument` if they do not fit `part` and `all`, or if these two share memory.
   void all_gather(std::span<const std::byte> part, std::span<const std::int64_t> sizes, std::span<std::byte> all);
   /// Every value becomes the sum of those of all ranks, modulo 2^64.
   void all_reduce_sum(std::span<std::int64_t> values);
@@ -89,7 +89,7 @@ class VICINAL_API Communicator {
   void all_reduce_max(std::span<std::int64_t> values);
   /// Sends bytes to one rank while it receives others from another: `received` has the size of what rank `from` sends
   /// here. Every rank takes part, each sends to one rank, and no two to the same. Throws `invalid_argument` for numbers
-  /// that are no rank.
+  /// that are no rank, and if `sent` and `received` share memory.
   void send_receive(std::span<const std::byte> sent, int to, std::span<std::byte> received, int from);
   /// Waits until every rank is here.
   void barrier();

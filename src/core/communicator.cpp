@@ -1,6 +1,8 @@
 // Communicator: arguments are checked and bytes counted here, once for every body (core/exchange.hpp).
 #include "vicinal/communicator.hpp"
 
+#include <functional>
+
 #include "core/entry.hpp"
 #include "core/exchange.hpp"
 
@@ -20,6 +22,17 @@ void check_rank(const core::Exchange& exchange, const char* argument, int rank) 
   if (rank >= 0 && rank < exchange.size()) return;
   refuse_communicator(std::string(argument) + ": is " + std::to_string(rank) + ", must be a rank from 0 to " +
                       std::to_string(exchange.size() - 1));
+}
+
+/// Other ranks read what is sent while this one writes what it receives.
+void check_apart(const char* argument, std::span<const std::byte> read, std::span<const std::byte> written,
+                 const char* other) {
+  const std::less<> before;
+  if (read.empty() || written.empty() || !before(written.data(), read.data() + read.size()) ||
+      !before(read.data(), written.data() + written.size())) {
+    return;
+  }
+  refuse_communicator(std::string(argument) + ": must share no memory with " + other);
 }
 
 }  // namespace
@@ -77,6 +90,7 @@ void Communicator::all_gather(std::span<const std::byte> part, std::span<const s
   if (!fits || sizes[static_cast<std::size_t>(exchange.rank())] != std::ssize(part) || total != std::ssize(all)) {
     refuse_communicator("sizes: must be the bytes of each rank's part, and add up to what is gathered");
   }
+  check_apart("all", part, all, "part");
   exchange.all_gather(part, sizes, all);
   exchange.count(part.size());
 } catch (const std::bad_alloc&) {
@@ -106,6 +120,7 @@ void Communicator::send_receive(std::span<const std::byte> sent, int to, std::sp
   core::Exchange& exchange = there(exchange_);
   check_rank(exchange, "to", to);
   check_rank(exchange, "from", from);
+  check_apart("received", sent, received, "sent");
   exchange.send_receive(sent, to, received, from);
   exchange.count(sent.size());
 } catch (const std::bad_alloc&) {

@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "mpi/process.hpp"
+#include "mpi/waiting.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::mpi {
 namespace {
 
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 // Tags of the duplicated communicator, which nobody else uses.
@@ -25,15 +25,6 @@ constexpr std::size_t kLongestSentence = 1500;
 constexpr std::int64_t kLongestStall = 1'000'000'000'000;  // 31 years, which a clock can still add
 constexpr auto kIoError = static_cast<std::int32_t>(ErrorCode::io);
 constexpr auto kMemoryError = static_cast<std::int32_t>(ErrorCode::over_memory);
-// How long a wait asks MPI without a break. Then it sleeps between, because ranks may have to share a core: what wakes
-// up runs at once, while one that yields may wait for the end of another one's time slice.
-constexpr auto kEager = microseconds(100);
-constexpr auto kBreak = microseconds(20);
-
-/// Between two questions.
-void pause(std::chrono::steady_clock::duration waited) {
-  if (waited > kEager) std::this_thread::sleep_for(kBreak);
-}
 
 std::uint64_t digest(std::span<const std::byte> bytes) {
   std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
@@ -113,17 +104,17 @@ void Group::duplicate(const Opening& opening) {
   auto duplicated = std::make_unique<MPI_Comm>(MPI_COMM_NULL);  // not of this object, which may not be there then
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Comm_idup(parent, duplicated.get(), &request));
-  const auto begun = Clock::now();
+  Waiting waiting(false);
   for (int done = 0;;) {
     check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
     if (done != 0) break;
-    const auto waited = Clock::now() - begun;
-    if (stall_ > 0 && waited > milliseconds(stall_)) {
+    const auto now = Clock::now();
+    if (stall_ > 0 && now - waiting.begun() > milliseconds(stall_)) {
       (void)duplicated.release();
       abort_at_end();
       throw Fault(kIo, "communicator: not every rank came within " + std::to_string(stall_) + " ms to make it");
     }
-    pause(waited);
+    waiting.pause(now);
   }
   comm_ = *duplicated;
   check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN));
@@ -148,6 +139,7 @@ void Group::find_neighbors(const Opening& opening, Facts& facts) {
     if (all[own.size() * rank + 1] == all[1]) continue;
     throw Fault(kInvalidArgument, "piece_bytes: is not the same on ranks 0 and " + std::to_string(rank));
   }
+  has_core_ = static_cast<unsigned>(facts.ranks_on_host) <= std::thread::hardware_concurrency();
 }
 
 // ---- operations -----------------------------------------------------------------------------------------------------
@@ -381,8 +373,8 @@ std::string Group::disagreement(std::span<const std::int64_t> sizes) const {
 void Group::wait(const std::function<bool()>& is_done, bool for_bytes) {
   const auto limit = milliseconds(stall_);
   const auto grace = std::clamp(limit / 2, milliseconds(200), milliseconds(10'000));
-  const auto begun = Clock::now();
-  auto since = begun;
+  Waiting waiting(has_core_);
+  auto since = waiting.begun();
   bool has_asked = false;
   for (;;) {
     read_letters();
@@ -402,7 +394,7 @@ void Group::wait(const std::function<bool()>& is_done, bool for_bytes) {
       if (rank_ != 0) post(0, {Kind::abandon, error_, 1, {}}, sentence_);
       throw Ended(error_, sentence_);
     }
-    pause(now - begun);
+    waiting.pause(now);
   }
 }
 

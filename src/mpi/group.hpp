@@ -152,6 +152,7 @@ class Group {
   int size_ = 1;
   std::int64_t stall_ = 0;
   std::size_t piece_ = 0;
+  bool has_core_ = false;  // no other rank of the host needs the core of this one
   bool has_left_ = false;
 
   core::Operation operation_ = core::Operation::barrier;  // that this rank is in, or was last

@@ -330,7 +330,10 @@ void come_wrongly(Communicator& own, std::string_view which) {
   if (which == "operation") rank == 1 ? own.barrier() : own.all_reduce_sum(two);
   if (which == "size") own.all_reduce_max(std::span(two).first(rank == 2 ? 1 : 2));
   if (which == "root") own.broadcast(bytes, rank == 2 ? 1 : 0);
-  if (which == "sent") own.send_receive(bytes.first(rank == 1 ? 8 : 16), (rank + 1) % ranks, bytes, (rank + 2) % ranks);
+  if (which == "sent") {
+    std::vector<std::int64_t> received(2);
+    own.send_receive(bytes.first(rank == 1 ? 8 : 16), (rank + 1) % ranks, room_of(received), (rank + 2) % ranks);
+  }
   if (which == "parts") {
     std::vector<std::int64_t> sizes(static_cast<std::size_t>(ranks), 8);
     std::vector<std::int64_t> all(sizes.size());

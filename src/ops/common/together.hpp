@@ -1,7 +1,9 @@
 // Failing together: what one rank throws, all ranks throw, with the same sentence (contract clause 4, shards).
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -32,6 +34,22 @@ void together(Communicator& ranks, const Work& work) {
     failure = current_failure();
   }
   vote(ranks, failure);
+}
+
+/// A phase whose result is a sum over all ranks: runs work(), which fills all values but the last, on every rank. The
+/// sum and the vote, which takes the last value, are one exchange.
+template <class Work>
+void together_sum(Communicator& ranks, std::span<std::int64_t> values, const Work& work) {
+  if (ranks.size() == 1) return work();
+  Failure failure;
+  try {
+    work();
+  } catch (...) {
+    failure = current_failure();
+  }
+  values.back() = failure ? 1 : 0;
+  ranks.all_reduce_sum(values);
+  if (values.back() != 0) vote(ranks, failure);
 }
 
 /// Work that every rank does alike, from the same numbers: what it throws, all throw, so that no vote is needed.

@@ -30,16 +30,16 @@ void SharedLloyd::start(std::span<const double> centres) {
 }
 
 kernels::LloydStep SharedLloyd::assign() {
-  std::vector<std::int64_t> sums(static_cast<std::size_t>(k_) + 1, 0);  // sizes, and what changed
-  together(ranks_, [&] {
+  const auto k = static_cast<std::size_t>(k_);
+  std::vector<std::int64_t> sums(k + 2, 0);  // sizes, what changed, and the vote
+  together_sum(ranks_, sums, [&] {
     if (!own_) return;
-    sums.back() = own_->assign().changed;
-    own_->sizes(std::span(sums).first(static_cast<std::size_t>(k_)));
+    sums[k] = own_->assign().changed;
+    own_->sizes(std::span(sums).first(k));
   });
-  ranks_.all_reduce_sum(sums);
   kernels::LloydStep step;
-  step.changed = sums.back();
-  step.empty = std::count(sums.begin(), sums.end() - 1, std::int64_t{0});
+  step.changed = sums[k];
+  step.empty = std::count(sums.begin(), sums.begin() + k_, std::int64_t{0});
   return step;
 }
 
@@ -49,14 +49,14 @@ void SharedLloyd::move(std::int64_t row, std::int32_t cluster) {
 
 double SharedLloyd::means() {
   const auto size = static_cast<std::size_t>(grid_.cluster_size());
-  parts_.assign(static_cast<std::size_t>(k_) * size, 0);
-  together(ranks_, [&] {
-    if (own_) own_->parts(parts_);
+  parts_.assign(static_cast<std::size_t>(k_) * size + 1, 0);
+  const auto parts = std::span(parts_).first(parts_.size() - 1);
+  together_sum(ranks_, parts_, [&] {
+    if (own_) own_->parts(parts);
   });
-  ranks_.all_reduce_sum(parts_);
   double shift = 0;
   together(ranks_, [&] {
-    shift = merged_means(ctx_, grid_, parts_, centres_);
+    shift = merged_means(ctx_, grid_, parts, centres_);
     if (own_) own_->recentre(centres_);
   });
   return shift;
@@ -89,10 +89,13 @@ void SharedLloyd::keys(std::span<double> keys) {
 
 double SharedLloyd::inertia() {
   core::ExactSum::Limbs limbs = {};
-  together(ranks_, [&] {
-    if (own_) limbs = own_->exact_inertia().limbs();
+  std::array<std::int64_t, std::tuple_size_v<core::ExactSum::Limbs> + 1> sums = {};
+  together_sum(ranks_, sums, [&] {
+    if (!own_) return;
+    limbs = own_->exact_inertia().limbs();
+    std::copy(limbs.begin(), limbs.end(), sums.begin());
   });
-  ranks_.all_reduce_sum(limbs);
+  std::copy(sums.begin(), sums.end() - 1, limbs.begin());
   return core::ExactSum(limbs).rounded();
 }
 

@@ -160,9 +160,10 @@ TEST(Communicator, DifferentOperationsAreFound) {
   for (const Wrong& wrong : wrongs) expect_same_error(run_ranks(3, wrong.body), ErrorCode::io, wrong.words);
   // Sizes that do not fit are seen by one rank, and by the others in their next operation at the latest.
   const auto thrown = run_ranks(3, [](Communicator& own) {
-    std::array<std::int64_t, 2> two = {};
-    const auto bytes = std::as_writable_bytes(std::span(two));
-    own.send_receive(bytes.first(own.rank() == 1 ? 8 : 16), (own.rank() + 1) % 3, bytes, (own.rank() + 2) % 3);
+    const std::vector<std::int64_t> sent(2);
+    std::vector<std::int64_t> received(2);
+    own.send_receive(bytes_of(sent).first(own.rank() == 1 ? 8 : 16), (own.rank() + 1) % 3, room_of(received),
+                     (own.rank() + 2) % 3);
     own.barrier();
   });
   expect_same_error(thrown, ErrorCode::io, "rank 2 expects 16 bytes of rank 1, which sends 8 to rank 2");
@@ -179,7 +180,11 @@ TEST(Communicator, RefusesWhatItCannotDo) {
   refused([&] { own.broadcast(bytes, 1); }, bad, "root: is 1, must be a rank from 0 to 0");
   refused([&] { own.send_receive(bytes, -1, bytes, 0); }, bad, "to: is -1, must be a rank");
   refused([&] { own.send_receive(bytes, 0, bytes, 5); }, bad, "from: is 5, must be a rank");
-  refused([&] { own.send_receive(bytes, 0, bytes.first(8), 0); }, bad, "received: has 8 bytes");
+  refused([&] { own.send_receive(bytes.first(8), 0, bytes.last(8).first(4), 0); }, bad, "received: has 4 bytes");
+  refused([&] { own.send_receive(bytes, 0, bytes.last(8), 0); }, bad, "received: must share no memory with sent");
+  refused([&] { own.send_receive(bytes.last(9), 0, bytes.first(8), 0); }, bad, "received: must share no memory");
+  const std::array<std::int64_t, 1> whole = {16};
+  refused([&] { own.all_gather(bytes, whole, bytes); }, bad, "all: must share no memory with part");
   for (const auto& sizes : std::vector<std::vector<std::int64_t>>{{}, {8}, {16, 0}, {-16}}) {
     refused([&] { own.all_gather(bytes, sizes, bytes); }, bad, "sizes: must be the bytes of each rank's part");
   }
