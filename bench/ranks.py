@@ -57,8 +57,8 @@ class Way:
             self.fail()
 
     def told(self):
-        rest = self.process.communicate()[0]
-        if self.process.returncode != 0:
+        rest = self.process.stdout.read()
+        if self.process.wait() != 0:
             self.fail()
         return json.loads(rest)
 

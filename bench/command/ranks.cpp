@@ -260,6 +260,7 @@ Command add_bench_ranks(const Parser& root) {
       "--on-request", options->on_request,
       "Wait for a line of standard input before each timed run, and print its seconds after it; not of `parts`");
   add_common_options(app, options->common);
+  add_rank_options(app, options->common);
   return {
       app,
       [options] { run_on_ranks(options->common, [&](const RankRuntime& own) { RanksBench(*options, own).run(); }); },

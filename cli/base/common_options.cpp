@@ -88,6 +88,16 @@ void add_common_options(const Parser& command, CommonOptions& options) {
   command.add_flag("--quiet,-q", options.quiet, "Print only errors on stderr").group(output);
 }
 
+void add_rank_options(const Parser& command, CommonOptions& options) {
+  command
+      .add_option("--stall-limit", options.stall_limit,
+                  "With mpirun, the longest time that ranks wait for one that does not answer; then the job ends")
+      .type_name("SECONDS")
+      .between(1, 1'000'000'000)
+      .capture_default_str()
+      .group("Running");
+}
+
 void add_metric_options(const Parser& command, SearchOptions& options) {
   const std::string group = "Search";
   command.add_choice("--metric", options.metric, metric_names(), "Distance metric").group(group);

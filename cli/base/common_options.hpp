@@ -24,6 +24,7 @@ struct CommonOptions {
   std::string device_memory_limit;
   std::string device = "auto";
   std::string isa = "auto";
+  std::int64_t stall_limit = 24 * 3600;  ///< seconds, of ranks
 };
 
 /// Metric, exponent and method, as options.
@@ -58,6 +59,8 @@ struct Runtime {
 };
 
 void add_common_options(const Parser& command, CommonOptions& options);
+/// --stall-limit, of a command that `mpirun` may divide among ranks.
+void add_rank_options(const Parser& command, CommonOptions& options);
 /// Metric, exponent and method.
 void add_metric_options(const Parser& command, SearchOptions& options);
 /// These, screen and filter.

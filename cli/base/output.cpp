@@ -132,8 +132,8 @@ bool& silent_errors() {
 }
 }  // namespace
 
-void silence_errors() {
-  silent_errors() = true;
+void silence_errors(bool are_silent) {
+  silent_errors() = are_silent;
 }
 
 bool errors_are_silent() {

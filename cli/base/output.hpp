@@ -34,7 +34,7 @@ void add_note(const std::string& note);
 void silence_notes();
 bool notes_are_silent();
 /// Of a rank that is not to speak: the error that ends it is printed by rank 0.
-void silence_errors();
+void silence_errors(bool are_silent);
 bool errors_are_silent();
 void print_notes();
 

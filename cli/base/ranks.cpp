@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
+#include <string_view>
 
 #include "base/output.hpp"
 #include "ops/common/together.hpp"
@@ -13,13 +14,15 @@
 namespace vicinal::cli {
 namespace {
 
-/// The longest time between two exchanges: a search in a large shard, on one rank more than on the others.
-constexpr std::chrono::hours kStallLimit(24);
-
 /// Whether Open MPI's mpirun has started several processes, of which this is one. MPI is not loaded to find out.
 bool is_started_by_mpirun() {
   const char* const ranks = std::getenv("OMPI_COMM_WORLD_SIZE");
   return ranks != nullptr && std::atoi(ranks) > 1;
+}
+
+/// Whether it is rank 0 that has stopped, which cannot say so.
+bool names_rank_0(const Error& error) {
+  return std::string_view(error.what()).starts_with("communicator: rank 0 did not come");
 }
 
 /// Sets what the options leave open to the rank's share.
@@ -41,18 +44,23 @@ void run_on_ranks(const CommonOptions& common, const std::function<void(const Ra
     return body({ranks, common, make_runtime(common)});
   }
   CommonOptions own = common;
-  Communicator ranks = Communicator::mpi({.stall_limit = kStallLimit});
+  Communicator ranks = Communicator::mpi({.stall_limit = std::chrono::seconds(common.stall_limit)});
   if (ranks.rank() > 0) {
-    silence_errors();
+    silence_errors(true);
     own.quiet = true;
     own.json = false;
   }
   if (own.device == "auto") own.device = "cpu";
-  ops::by_ranks(ranks, [&] {
-    std::optional<Runtime> runtime;
-    ops::together(ranks, [&] { runtime = make_runtime_of_rank(own, ranks.ranks_on_host()); });
-    body({ranks, own, *runtime});
-  });
+  try {
+    ops::by_ranks(ranks, [&] {
+      std::optional<Runtime> runtime;
+      ops::together(ranks, [&] { runtime = make_runtime_of_rank(own, ranks.ranks_on_host()); });
+      body({ranks, own, *runtime});
+    });
+  } catch (const Error& error) {
+    if (ranks.rank() == 1 && names_rank_0(error)) silence_errors(false);
+    throw;
+  }
 }
 
 }  // namespace vicinal::cli

@@ -1,5 +1,5 @@
 // A command whose work is divided among the processes that mpirun starts, its ranks (docs/ranks.md). Rank 0 speaks for
-// all of them: the others print nothing.
+// all of them: the others print nothing, unless it is rank 0 that does not answer.
 #pragma once
 
 #include <functional>

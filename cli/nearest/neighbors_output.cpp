@@ -119,6 +119,7 @@ void NeighborsCommand::add_to(const Parser& app) {
   add_input_options(app, input);
   add_id_option(app, id);
   add_common_options(app, common);
+  add_rank_options(app, common);
 }
 
 std::uint64_t NeighborsCommand::page_bytes(const TableView& rows, const TableView& asked) const {

@@ -11,9 +11,13 @@ import pathlib
 import shutil
 import struct
 import subprocess
+import sys
 
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from small_disk import small_disk  # noqa: E402, F401
 
 FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
 
@@ -23,26 +27,6 @@ def command_path():
     if not path:
         raise pytest.UsageError("VICINAL_COMMAND must name the vicinal command")
     return str(pathlib.Path(path).resolve())
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """Mounts a tmpfs of a size such as "64k", and returns its folder; it is unmounted after the test."""
-    disk = tmp_path / "disk"
-
-    def mount(size):
-        if os.geteuid() != 0:
-            pytest.skip("a full disk is made with a tiny tmpfs, which takes root to mount")
-        disk.mkdir()
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], capture_output=True,
-                                 text=True)
-        if mounted.returncode != 0:
-            pytest.skip(f"a tiny tmpfs cannot be mounted here: {mounted.stderr.strip()}")
-        return disk
-
-    yield mount
-    if os.path.ismount(disk):
-        subprocess.run(["umount", disk], check=True)
 
 
 @pytest.fixture(scope="session")

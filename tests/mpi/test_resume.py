@@ -14,12 +14,16 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
 
 from mpirun import ENVIRONMENT, MPIRUN, OPTIONS
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from small_disk import small_disk  # noqa: E402, F401
 
 COMMAND = os.environ.get("VICINAL_COMMAND", "")
 LIMIT = 120  # s, of which a run takes some
@@ -69,16 +73,29 @@ def ranks_of(mpirun):
 
 def kill(folder, ranks, victim, at, *words, is_reached=None):
     """Kills one rank as soon as so many blocks are recorded, or something else is so; mpirun ends the others."""
-    is_reached = is_reached or (lambda: len(blocks(folder)) >= at)
     running = subprocess.Popen(words_of(ranks, words), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                env=ENVIRONMENT)
+    until = time.monotonic() + LIMIT
+    reach(running, is_reached or (lambda: len(blocks(folder)) >= at))
+    os.kill(sorted(ranks_of(running))[victim] if victim is not None else running.pid, signal.SIGKILL)
+    assert running.wait(timeout=LIMIT) != 0
+    wait_for_lock(folder, until)
+
+
+def reach(running, is_reached):
     until = time.monotonic() + LIMIT
     while not is_reached() and running.poll() is None and time.monotonic() < until:
         time.sleep(0.005)
     assert running.poll() is None, "the search has ended before"
-    os.kill(sorted(ranks_of(running))[victim] if victim is not None else running.pid, signal.SIGKILL)
-    assert running.wait(timeout=LIMIT) != 0
-    # Ranks whose mpirun is killed end by themselves; the folder is locked until then.
+
+
+def is_dead(pid):
+    """Killed, but not yet waited for."""
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+
+
+def wait_for_lock(folder, until):
+    """Ranks whose mpirun is killed end by themselves; the folder is locked until then."""
     while time.monotonic() < until:
         found = run(folder, 0, "info", "kept/0.part")
         lock = subprocess.run(["flock", "-n", "kept/lock", "true"], cwd=folder)
@@ -150,6 +167,45 @@ def test_a_killed_rank(tmp_path, slow, search, ranks, victim, at, later):
     told = ok(tmp_path, later, *search, "-o", "out/", *EVERY_BLOCK)
     assert told.stderr.count("resumed from 'kept'") == 1, told
     check(tmp_path, search, whole)
+
+
+@pytest.mark.parametrize("victim, at, later", [(0, 1, 2), (2, 9, 4)])
+def test_a_stopped_rank(tmp_path, slow, victim, at, later):
+    """The others end the job, which goes on with other ranks."""
+    search = ["knn", "-k", "9", *slow]
+    ok(tmp_path, 0, *search, "-o", "whole.npz")
+    words = words_of(3, [*search, "-o", "out/", *EVERY_BLOCK, "--stall-limit", "2"])
+    with open(tmp_path / "told", "w") as told:
+        running = subprocess.Popen(words, cwd=tmp_path, stdout=told, stderr=told, env=ENVIRONMENT)
+        reach(running, lambda: len(blocks(tmp_path)) >= at)
+        stopped = sorted(ranks_of(running))[victim]
+        os.kill(stopped, signal.SIGSTOP)
+        assert running.wait(timeout=30) != 0
+    sentences = {line for line in (tmp_path / "told").read_text().splitlines() if "did not come within" in line}
+    assert all(f"rank {victim} did not come within 2000 ms" in line for line in sentences), sentences
+    assert len(sentences) == 1, sentences
+    assert not pathlib.Path(f"/proc/{stopped}").exists() or is_dead(stopped)
+    wait_for_lock(tmp_path, time.monotonic() + LIMIT)
+    ok(tmp_path, later, *search, "-o", "out/", *EVERY_BLOCK)
+    check(tmp_path, search, tmp_path / "whole.npz")
+
+
+def test_a_full_disk(tmp_path, slow, small_disk):
+    """What was kept before is still there, and a larger disk is enough for the rest."""
+    disk = small_disk("128k")
+    (tmp_path / "kept").symlink_to(disk)
+    search = ["knn", "-k", "9", *slow]
+    ok(tmp_path, 0, *search, "-o", "whole.npz")
+    ran = run(tmp_path, 3, *search, "-o", "out/", *EVERY_BLOCK)
+    assert ran.returncode == 3 and len(errors(ran)) == 1, ran
+    assert "No space left on device" in errors(ran)[0] and "rank " in errors(ran)[0], ran
+    assert len(blocks(tmp_path)) >= 3 and not (tmp_path / "out" / "manifest.json").exists()
+    assert not [path for path in disk.iterdir() if path.name not in ("job.json", "lock") and path.suffix != ".part"]
+    subprocess.run(["mount", "-o", "remount,size=4m", disk], check=True)
+    told = ok(tmp_path, 2, *search, "-o", "out/", *EVERY_BLOCK)
+    assert told.stderr.count("resumed from 'kept'") == 1, told
+    ok(tmp_path, 0, "merge", "out/", "-o", "merged.npz")
+    assert (tmp_path / "merged.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
 
 
 @pytest.mark.parametrize("later", [0, 2])
