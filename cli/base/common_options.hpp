@@ -24,7 +24,7 @@ struct CommonOptions {
   std::string device_memory_limit;
   std::string device = "auto";
   std::string isa = "auto";
-  std::int64_t stall_limit = 24 * 3600;  ///< seconds, of ranks
+  std::int64_t stall_limit = 86'400;  ///< seconds, of ranks
 };
 
 /// Metric, exponent and method, as options.
