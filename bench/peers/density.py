@@ -7,6 +7,7 @@
                180,000 x 9 where every row is a neighbor of every other, compared with counting these neighbors
     dbscan     CPU seconds of dbscan on 180,000 x 9 for four eps, and of counting all neighbors
     optics     CPU seconds of optics, of scikit-learn where it ends
+    growth     CPU seconds of hdbscan by rows and by columns, over three decades each, and the exponents that fit them
     time       HDBSCAN in turns with quitefastmst, fast_hdbscan, hdbscan and scikit-learn, each in a process of its own
 
 An answer that differs without a reason is an error in the end. The result is written after every line. It needs a
@@ -659,7 +660,51 @@ def time_one(ours, options, line, table, least):
             line[name]["ratio"] = line[name]["seconds"] / own["seconds"]
 
 
-SECTIONS = {"agreement": agreement, "memory": memory, "dbscan": dbscan_times, "optics": optics_times, "time": times}
+# ------------------------------------------------------------------------------------------------------------- growth
+
+ROWS = [1_000, 3_200, 10_000, 32_000, 100_000, 320_000, 1_000_000]
+COLS = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]
+ROWS_OF_COLS = 10_000
+
+
+def fit(sizes, seconds):
+    """The exponent of the line through logarithms, and its standard error."""
+    x, y = np.log(sizes), np.log(seconds)
+    (slope, _), cov = np.polyfit(x, y, 1, cov=True)
+    return {"exponent": float(slope), "error": float(np.sqrt(cov[0, 0]))}
+
+
+def growth(ours, options, keep):
+    lines = []
+    sweeps = [("rows", rows, cols) for cols in (3, 16) for rows in ROWS if cols == 3 or rows <= 320_000]
+    sweeps += [("cols", ROWS_OF_COLS, cols) for cols in COLS]
+    for sweep, rows, cols in sweeps:
+        rows = max(1_000, int(rows * options.scale))
+        table = ours.save("rows.npy", blobs_of(rows, cols))
+        calls = []
+        for _ in range(options.repeat):
+            told = ours.run("hdbscan", table, "--min-cluster-size", 25, "--min-samples", 10)
+            calls.append({"seconds": told["seconds"], "cpu_seconds": ours.spent["cpu_seconds"]})
+        lines.append({"sweep": sweep, "rows": rows, "cols": cols, "method": told["plan"]["method"], "calls": calls,
+                      "peak_bytes": ours.spent["peak_bytes"]})
+        keep(lines)
+        print(json.dumps(lines[-1]), flush=True)
+    for sweep, cols in (("rows", 3), ("rows", 16), ("cols", None)):
+        of = [line for line in lines if line["sweep"] == sweep and cols in (None, line["cols"])]
+        least = [min(call["seconds"] for call in line["calls"]) for line in of]
+        # Small tables take the time of the start of the process and of the output.
+        large = [i for i, seconds in enumerate(least) if seconds > 0.05]
+        if len(large) < 4:
+            continue
+        lines.append({"fit": sweep, "cols": cols, **fit([of[i][sweep] for i in large], [least[i] for i in large]),
+                      "sizes": [of[i][sweep] for i in large]})
+        keep(lines)
+        print(json.dumps(lines[-1]), flush=True)
+    return lines
+
+
+SECTIONS = {"agreement": agreement, "memory": memory, "dbscan": dbscan_times, "optics": optics_times,
+            "growth": growth, "time": times}
 
 
 def main():
