@@ -59,7 +59,7 @@ class HostKrylov : public KrylovSpace {
   }
 
   Small gram(const Context& ctx, std::int64_t at) override { return inner(ctx, basis_[at], basis_[at]); }
-  void scale(const Context& ctx, std::int64_t at, const Small& c) override { basis_[at] = product(ctx, basis_[at], c); }
+  void scale(const Context& ctx, std::int64_t at, const Small& c) override { multiply(ctx, basis_[at], c); }
 
   void rotate(const Context& ctx, std::int64_t count, const Small& c) override {
     const std::int64_t b = block();

@@ -38,7 +38,7 @@ std::vector<double> best_of(const Context& ctx, const LocalRows& a, Vectors& x, 
   for (std::int64_t i = 0; i < x.width; ++i) {
     for (std::int64_t j = 0; j < width; ++j) chosen(i, j) = svd.right(i, j);
   }
-  x = product(ctx, x, chosen);
+  multiply(ctx, x, chosen);
   return {svd.values.begin(), svd.values.begin() + width};
 }
 

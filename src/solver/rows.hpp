@@ -39,10 +39,15 @@ Incidence blocks_of(const Context& ctx, const LocalRows& a);
 struct Vectors {
   std::int64_t rows = 0;
   std::int64_t width = 0;
-  core::AlignedArray<double> values;
+  core::RawVector<double> values;  // on large pages: a vector of millions of points comes and goes many times
 
   Vectors() = default;
-  Vectors(std::int64_t n, std::int64_t q) : rows(n), width(q), values(n * q) {}
+  Vectors(std::int64_t n, std::int64_t q) : rows(n), width(q), values(static_cast<std::size_t>(n * q)) {}
+  Vectors(const Vectors&) = delete;
+  Vectors& operator=(const Vectors&) = delete;
+  Vectors(Vectors&&) = default;
+  Vectors& operator=(Vectors&&) = default;
+  ~Vectors() = default;
   double* row(std::int64_t i) noexcept { return values.data() + i * width; }
   [[nodiscard]] const double* row(std::int64_t i) const noexcept { return values.data() + i * width; }
 };

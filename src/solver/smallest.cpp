@@ -58,7 +58,7 @@ class HostSpace final : public Space {
     subtract_product(ctx_, best_, c, next_);
     remove_means(ctx_, next_);
   }
-  void multiply(Set set, const Small& c) override { at(set) = product(ctx_, at(set), c); }
+  void multiply(Set set, const Small& c) override { solver::multiply(ctx_, at(set), c); }
   Small triangle(Set set) override { return triangle_of(ctx_, at(set)); }
   Small triangle_of_rows() override { return triangle_of(ctx_, a_, best_); }
   void join() override { best_ = beside(ctx_, best_, next_); }

@@ -147,13 +147,45 @@ Vectors product(const Context& ctx, const Vectors& x, const Small& c) {
   return y;
 }
 
+void multiply(const Context& ctx, Vectors& x, const Small& c) {
+  if (c.cols != x.width) {
+    x = product(ctx, x, c);
+    return;
+  }
+  for_each_row_chunk(ctx, x.rows, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<double> sums(static_cast<std::size_t>(c.cols));
+    for (std::int64_t i = begin; i < end; ++i) {
+      std::fill(sums.begin(), sums.end(), 0.0);
+      const double* row = x.row(i);
+      for (std::int64_t r = 0; r < x.width; ++r) {
+        for (std::int64_t j = 0; j < c.cols; ++j) sums[j] += row[r] * c(r, j);
+      }
+      std::copy(sums.begin(), sums.end(), x.row(i));
+    }
+  });
+}
+
 void remove_means(const Context& ctx, Vectors& x) {
-  Vectors ones(x.rows, 1);
-  std::fill_n(ones.values.data(), x.rows, 1.0);
+  const std::int64_t parts = parts_of(x.rows);
   for (int pass = 0; pass < 2; ++pass) {
-    Small means = inner(ctx, ones, x);
-    for (double& mean : means.values) mean /= static_cast<double>(x.rows);
-    subtract_product(ctx, ones, means, x);
+    std::vector<Small> sums(static_cast<std::size_t>(parts), Small(1, x.width));
+    core::parallel_for(ctx, parts, [&](std::int64_t p, int /*worker*/) {
+      const Range range = part(x.rows, parts, p);
+      double* sum = sums[p].values.data();
+      for (std::int64_t i = range.begin; i < range.end; ++i) {
+        for (std::int64_t c = 0; c < x.width; ++c) sum[c] += x.row(i)[c];
+      }
+    });
+    std::vector<double>& means = sums[0].values;
+    for (std::int64_t p = 1; p < parts; ++p) {
+      for (std::size_t c = 0; c < means.size(); ++c) means[c] += sums[p].values[c];
+    }
+    for (double& mean : means) mean /= static_cast<double>(x.rows);
+    for_each_row_chunk(ctx, x.rows, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        for (std::int64_t c = 0; c < x.width; ++c) x.row(i)[c] -= means[c];
+      }
+    });
   }
 }
 
@@ -203,7 +235,7 @@ Small orthonormal_change(const Small& r, bool& whole) {
 void orthonormalize(const Context& ctx, Vectors& x) {
   for (int pass = 0; pass < 2 && x.width > 0; ++pass) {
     bool whole = true;
-    x = product(ctx, x, orthonormal_change(triangle_of(ctx, x), whole));
+    multiply(ctx, x, orthonormal_change(triangle_of(ctx, x), whole));
     if (!whole) pass = -1;  // with the triangle of what is left
   }
 }
