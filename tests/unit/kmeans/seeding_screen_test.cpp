@@ -103,6 +103,15 @@ TEST(KMeansSeedingScreen, KeepsRowsOfAnySize) {
   }
 }
 
+// Errors of rounding beyond float32, of a row that meets a draw within the range, and of a draw.
+TEST(KMeansSeedingScreen, KeepsRowsBesideADrawFarBeyondTheRange) {
+  const std::int64_t d = 4;
+  Pairs of = {d, 1.0, std::vector<double>(d, 0.0), {}, {}};
+  for (std::int64_t i = 0; i < 40 * d; ++i) of.rows.push_back(i / d % 4 == 0 ? 1e60 : static_cast<double>(i % 50));
+  for (std::int64_t i = 0; i < 2 * d; ++i) of.draws.push_back(i < d ? 3 : -1e60);
+  expect_kept(of, "beyond the range");
+}
+
 TEST(KMeansSeedingScreen, LeavesOutWhatIsFar) {
   std::mt19937_64 random(5);
   std::normal_distribution<double> normal;
