@@ -108,7 +108,7 @@ TEST(KMeansSeedingScreen, KeepsRowsBesideADrawFarBeyondTheRange) {
   const std::int64_t d = 4;
   Pairs of = {d, 1.0, std::vector<double>(d, 0.0), {}, {}};
   for (std::int64_t i = 0; i < 40 * d; ++i) of.rows.push_back(i / d % 4 == 0 ? 1e60 : static_cast<double>(i % 50));
-  for (std::int64_t i = 0; i < 2 * d; ++i) of.draws.push_back(i < d ? 3 : -1e60);
+  for (std::int64_t i = 0; i < 2 * d; ++i) of.draws.push_back(i < d ? 120 : -1e60);
   expect_kept(of, "beyond the range");
 }
 
