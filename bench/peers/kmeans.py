@@ -1,14 +1,18 @@
-"""Milliseconds of one Lloyd iteration: the command `vicinal`, scikit-learn and scikit-learn-intelex, in turns.
+"""Milliseconds of one Lloyd iteration: the command `vicinal`, scikit-learn, scikit-learn-intelex, FAISS and SuperKMeans,
+in turns (bench/peers/requirements-kmeans.txt).
 
     kmeans.py --command build/dev/cli/vicinal --rows 1000000 --cols 64 --clusters 64 [--table table.npy] [--threads 2]
 
-All start from the same rows and stop by the number of iterations alone. An iteration is the difference between a run of
+All start from the same rows, except SuperKMeans, which draws its own and takes none, and stop by the number of
+iterations alone. FAISS and SuperKMeans are told to use all rows. An iteration is the difference between a run of
 25 and a run of 5, divided by 20, so that reading, checking and the last assignment do not count; each run is repeated
 and the least time of each kind is taken. With --first the first five count instead: bounds help little in those. The
-labels of the longest run are compared. One JSON line on stdout.
+labels of the longest run are compared. The inertia of FAISS and SuperKMeans is that of their labels and centers, in
+float64. One JSON line on stdout.
 """
 
 import argparse
+import importlib.metadata
 import json
 import pathlib
 import subprocess
@@ -51,6 +55,51 @@ class ScikitLearn:
         return seconds, model.n_iter_
 
 
+def inertia_of(table, centres, labels):
+    step = 1 << 16
+    return float(sum(np.square(table[at:at + step] - centres[labels[at:at + step]].astype("float64")).sum()
+                     for at in range(0, len(table), step)))
+
+
+class Faiss:
+    def __init__(self, options, folder):
+        import faiss
+
+        faiss.omp_set_num_threads(options.threads)
+        self.faiss, self.about = faiss, {"version": faiss.__version__}
+        self.table, self.centres = np.load(folder / "table.npy"), np.load(folder / "centres.npy")
+
+    def run(self, iterations):
+        k, d = self.centres.shape
+        model = self.faiss.Kmeans(d, k, niter=iterations, max_points_per_centroid=len(self.table), seed=1)
+        start = time.perf_counter()
+        model.train(self.table, init_centroids=self.centres)
+        seconds = time.perf_counter() - start
+        self.labels = model.index.search(self.table, 1)[1][:, 0]
+        self.inertia = inertia_of(self.table, model.centroids, self.labels)
+        return seconds, iterations
+
+
+class SuperKMeans:
+    def __init__(self, options, folder):
+        import superkmeans
+
+        self.SuperKMeans, self.threads = superkmeans.SuperKMeans, options.threads
+        self.about = {"version": importlib.metadata.version("superkmeans"), "own_first_centres": True}
+        self.table, self.clusters = np.load(folder / "table.npy"), len(np.load(folder / "centres.npy"))
+
+    def run(self, iterations):
+        model = self.SuperKMeans(self.clusters, self.table.shape[1], hierarchical=False, iters=iterations,
+                                 sampling_fraction=1.0, max_points_per_cluster=len(self.table), n_threads=self.threads,
+                                 tol=0.0, early_termination=False)
+        start = time.perf_counter()
+        centres = model.train(self.table)
+        seconds = time.perf_counter() - start
+        self.labels = model.assign(self.table, centres).astype(np.int64)
+        self.inertia = inertia_of(self.table, centres, self.labels)
+        return seconds, iterations
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--command", required=True)
@@ -61,7 +110,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--first", action="store_true", help="time iterations 2 to 5 instead of 6 to 25")
-    parser.add_argument("--peers", default="sklearn,sklearnex")
+    parser.add_argument("--peers", default="sklearn,sklearnex,faiss,superkmeans")
     options = parser.parse_args()
     short, long = (1, 5) if options.first else (5, 25)
     draws = np.random.default_rng(0)
@@ -75,7 +124,10 @@ def main():
 
         all_ = {"vicinal": Vicinal(options, folder)}
         for peer in filter(None, options.peers.split(",")):
-            all_[peer] = ScikitLearn(options, folder, peer == "sklearnex")
+            if peer in ("faiss", "superkmeans"):
+                all_[peer] = (Faiss if peer == "faiss" else SuperKMeans)(options, folder)
+            else:
+                all_[peer] = ScikitLearn(options, folder, peer == "sklearnex")
         times = {peer: {short: [], long: []} for peer in all_}
         with threadpool_limits(options.threads):
             for _ in range(options.repeat):

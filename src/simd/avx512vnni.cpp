@@ -33,6 +33,8 @@ struct Lanes512 {
 }  // namespace
 
 void screen_int8_avx512vnni(const ScreenTile& tile) {
+  if (tile.valid_queries <= 4) return screen_int8_tile<Lanes512, 12, 4>(tile);
+  if (tile.valid_queries <= 8) return screen_int8_tile<Lanes512, 12, 8>(tile);
   screen_int8_tile<Lanes512, 12>(tile);
 }
 

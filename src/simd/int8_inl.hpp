@@ -8,17 +8,18 @@
 namespace vicinal::cpu {
 namespace {
 
-template <class Lanes, int tile_queries>
+// Of the tile's queries the first `used`, which are at least the valid ones.
+template <class Lanes, int tile_queries, int used = tile_queries>
 inline void screen_int8_tile(const ScreenTile& tile) {
   using Vec = typename Lanes::Vec;
   constexpr int kLanes = Lanes::kLanes;
   constexpr std::ptrdiff_t kWord = 4;  // bytes
-  Vec low[tile_queries];
-  Vec high[tile_queries];
+  Vec low[used];
+  Vec high[used];
   const Vec start_low = Lanes::start(tile, 0);
   const Vec start_high = Lanes::start(tile, kLanes);
 #pragma GCC unroll 12
-  for (int q = 0; q < tile_queries; ++q) {
+  for (int q = 0; q < used; ++q) {
     low[q] = start_low;
     high[q] = start_high;
   }
@@ -28,7 +29,7 @@ inline void screen_int8_tile(const ScreenTile& tile) {
     const Vec row_low = Lanes::load(rows);
     const Vec row_high = Lanes::load(rows + kWord * kLanes);
 #pragma GCC unroll 12
-    for (int q = 0; q < tile_queries; ++q) {
+    for (int q = 0; q < used; ++q) {
       const Vec query = Lanes::broadcast(queries + kWord * q);
       Lanes::dot(low[q], query, row_low);
       Lanes::dot(high[q], query, row_high);
@@ -38,7 +39,7 @@ inline void screen_int8_tile(const ScreenTile& tile) {
   }
   const std::uint64_t valid = (std::uint64_t{1} << tile.valid_rows) - std::uint64_t{1};
 #pragma GCC unroll 12
-  for (int q = 0; q < tile_queries; ++q) {
+  for (int q = 0; q < used; ++q) {
     const std::uint64_t keep = ~Lanes::smaller(low[q], high[q], tile.least[q]) & valid;
     if (__builtin_expect(keep == 0, 1)) continue;
     if (q >= tile.valid_queries) continue;

@@ -1,10 +1,11 @@
 // See row_masses.hpp.
 #include "cpu/kmeans/row_masses.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "core/parallel.hpp"
-#include "core/poll.hpp"
 #include "core/table_access.hpp"
 #include "cpu/kmeans/seeding.hpp"
 
@@ -12,6 +13,12 @@ namespace vicinal::cpu {
 namespace {
 
 constexpr std::int64_t kBlock = 64;  // chunks, where a row takes next to nothing
+// Keys of so many pairs a row take as long as packing it. So no more time is lost than what packing takes, whether it
+// would have paid or not.
+constexpr std::int64_t kPackingKeys = 12;
+// The screen is given up after a step in which one of so many pairs that it left open changed nothing.
+constexpr std::int64_t kUselessShare = 3;
+constexpr std::int64_t kBetweenCentres = 256;  // whose keys to a draw are one task
 static_assert(kSeedingChunk % core::kMassParts == 0);
 
 // The bits of rows [first, end) in the word of a group.
@@ -39,6 +46,8 @@ RowMasses::RowMasses(const Context& ctx, const kernels::ClusterTask& task, kerne
       sums_(static_cast<std::size_t>(tree_.nodes)),
       winners_(keys_.size(), 0),
       attempts_(static_cast<std::size_t>(trials)),
+      may_screen_(seeding_screen_bytes(ctx, task, trials) > 0),
+      screen_first_(before_ / kSeedingChunk * kSeedingChunk),
       workers_(static_cast<std::size_t>(ctx.threads())) {
   std::fill_n(keys_.begin(), before_, 0.0);
   for (Attempt& attempt : attempts_) {
@@ -49,7 +58,9 @@ RowMasses::RowMasses(const Context& ctx, const kernels::ClusterTask& task, kerne
   }
   for (Worker& worker : workers_) {
     worker.limits.resize(kSeedingChunk);
-    worker.open.resize(kSeedingChunk);
+    worker.open.resize(static_cast<std::size_t>(kSeedingChunk * trials));
+    worker.counts.resize(static_cast<std::size_t>(trials));
+    worker.rows.resize(kSeedingChunk);
     worker.keys.resize(kSeedingChunk);
   }
   if (trials == 0) {
@@ -81,17 +92,33 @@ double RowMasses::mass(std::int64_t attempt, std::int64_t row) const {
   return mass_of(row, is_changed ? its.keys[static_cast<std::size_t>(row)] : key_of(row));
 }
 
+// The keys between the drawn rows and the centers so far.
+void RowMasses::find_between(std::int64_t trials) {
+  between_.resize(static_cast<std::size_t>(trials * centres_));
+  nearest_.resize(static_cast<std::size_t>(centres_));
+  core::parallel_for(ctx_, (centres_ + kBetweenCentres - 1) / kBetweenCentres, [&](std::int64_t task, int /*worker*/) {
+    const std::int64_t first = task * kBetweenCentres;
+    const std::int64_t count = std::min(kBetweenCentres, centres_ - first);
+    const void* pointers[kBetweenCentres];
+    for (std::int64_t c = 0; c < count; ++c) {
+      pointers[c] = values_.data() + (first + c) * static_cast<std::int64_t>(padded());
+    }
+    double* const nearest = nearest_.data() + first;
+    for (std::int64_t t = 0; t < trials; ++t) {
+      double* const keys = between_.data() + t * centres_ + first;
+      wide_keys_of_(attempts_[static_cast<std::size_t>(t)].centre.data(), pointers, count, d_, keys);
+      for (std::int64_t c = 0; c < count; ++c) nearest[c] = t == 0 ? keys[c] : std::min(nearest[c], keys[c]);
+    }
+  });
+}
+
 void RowMasses::attempt(std::span<const double> rows) {
-  const std::size_t trials = rows.size() / static_cast<std::size_t>(d_);
-  const auto centres = static_cast<std::size_t>(centres_);
-  std::vector<const void*> pointers;
-  for (std::size_t c = 0; c < centres; ++c) pointers.push_back(values_.data() + c * padded());
-  between_.resize(trials * centres);
-  for (std::size_t t = 0; t < trials; ++t) {
-    double* const centre = attempts_[t].centre.data();
-    std::copy_n(rows.data() + t * static_cast<std::size_t>(d_), d_, centre);
-    wide_keys_of_(centre, pointers.data(), centres_, d_, between_.data() + t * centres);
+  const std::int64_t trials = static_cast<std::int64_t>(rows.size()) / d_;
+  for (std::int64_t t = 0; t < trials; ++t) {
+    std::copy_n(rows.data() + t * d_, d_, attempts_[static_cast<std::size_t>(t)].centre.data());
   }
+  find_between(trials);
+  if (screen_) screen_->ask(rows);
   for_each_part(ctx_, task_.table, [&](const TableView& part, std::int64_t part_first) {
     // A group of rows that two parts share is summed by both, at last with the rows of both.
     const std::int64_t part_begin = before_ + part_first;
@@ -104,19 +131,76 @@ void RowMasses::attempt(std::span<const double> rows) {
       const std::int64_t end = std::min((first_chunk + task + 1) * kSeedingChunk, part_end);
       const std::int64_t begin = first - part_begin;
       set_limits(worker, first, end);
+      if (screen_) {
+        list_screened(worker, trials, first, end);
+        for (std::int64_t t = 0; t < trials; ++t) {
+          const std::int32_t* const open = worker.open.data() + t * kSeedingChunk;
+          const auto count = static_cast<std::size_t>(worker.counts[static_cast<std::size_t>(t)]);
+          worker.reader.gather(part, begin, {open, count}, worker.rows.data());
+          attempt_rows(worker, t, first, end);
+        }
+        return;
+      }
       bool is_open = false;
-      for (std::size_t t = 0; t < trials; ++t) {
-        list_open(worker, between_.data() + t * centres, first, end);
-        if (!is_open && !worker.rows.empty()) {
+      for (std::int64_t t = 0; t < trials; ++t) {
+        list_open(worker, t, first, end);
+        const std::int32_t* const open = worker.open.data() + t * kSeedingChunk;
+        const std::int64_t count = worker.counts[static_cast<std::size_t>(t)];
+        if (!is_open && count > 0) {
           worker.reader.open(part, begin, end - part_begin);
           is_open = true;
         }
-        for (std::size_t i = 0; i < worker.rows.size(); ++i) worker.rows[i] = worker.reader.row(begin + worker.open[i]);
-        attempt_rows(worker, attempts_[t], first, end);
+        for (std::int64_t i = 0; i < count; ++i) {
+          worker.rows[static_cast<std::size_t>(i)] = worker.reader.row(begin + open[i]);
+        }
+        attempt_rows(worker, t, first, end);
       }
     });
   });
-  for (std::size_t t = 0; t < trials; ++t) core::add_levels(tree_, attempts_[t].sums.data());
+  for (std::int64_t t = 0; t < trials; ++t) core::add_levels(tree_, attempts_[static_cast<std::size_t>(t)].sums.data());
+  choose_screen();
+}
+
+// Decides, after a step, whether the next ones are screened.
+void RowMasses::choose_screen() {
+  std::int64_t screened = 0;
+  std::int64_t computed = 0;
+  std::int64_t changed = 0;
+  for (Worker& worker : workers_) {
+    screened += std::exchange(worker.screened, 0);
+    computed += std::exchange(worker.computed, 0);
+    changed += std::exchange(worker.changed, 0);
+  }
+  if (!may_screen_) return;
+  if (screen_) {
+    if ((computed - changed) * kUselessShare <= screened) return;
+    may_screen_ = false;
+    screen_.reset();
+    return;
+  }
+  unscreened_ += computed;
+  if (unscreened_ < kPackingKeys * (rows_ - before_)) return;
+  screen_ = std::make_unique<SeedingScreen>(simd_kernels(ctx_.isa()), SeedingScreen::choose(ctx_, task_.table),
+                                            rows_ - screen_first_, static_cast<std::int64_t>(attempts_.size()));
+  for (Worker& worker : workers_) worker.scratch = screen_->scratch();
+  pack_rows();
+}
+
+void RowMasses::pack_rows() {
+  for (std::int64_t row = screen_first_; row < before_; ++row) screen_->pack_nothing(row - screen_first_);
+  const std::int64_t rows = rows_ - before_;
+  // Rows of a tile are written by one worker, as far as they are in one task.
+  const std::int64_t first_chunk = before_ / kSeedingChunk;
+  const std::int64_t end_chunk = (rows_ + kSeedingChunk - 1) / kSeedingChunk;
+  core::parallel_for(ctx_, end_chunk - first_chunk, [&](std::int64_t task, int /*worker*/) {
+    const std::int64_t first = std::max((first_chunk + task) * kSeedingChunk, before_);
+    const std::int64_t end = std::min((first_chunk + task + 1) * kSeedingChunk, before_ + rows);
+    std::vector<double> values(static_cast<std::size_t>(d_));
+    for (std::int64_t row = first; row < end; ++row) {
+      core::widen_rows(task_.table, row - before_, row - before_ + 1, values.data());
+      screen_->pack(row - screen_first_, values.data(), key_of(row));
+    }
+  });
 }
 
 void RowMasses::set_limits(Worker& worker, std::int64_t first, std::int64_t end) const {
@@ -125,53 +209,110 @@ void RowMasses::set_limits(Worker& worker, std::int64_t first, std::int64_t end)
   }
 }
 
-// The rows of [first, end) that a draw may change; between: [centers] its keys to these.
-void RowMasses::list_open(Worker& worker, const double* between, std::int64_t first, std::int64_t end) const {
+// The rows of [first, end) that a draw may change.
+void RowMasses::list_open(Worker& worker, std::int64_t draw, std::int64_t first, std::int64_t end) const {
+  const double* const between = between_.data() + draw * centres_;
   const std::int32_t* const winners = winners_.data() + first;
-  std::size_t count = 0;
+  std::int32_t* const open = worker.open.data() + draw * kSeedingChunk;
+  std::int64_t count = 0;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(end - first); ++i) {
-    worker.open[count] = i;
+    open[count] = i;
     count += centres_ == 0 || between[winners[i]] < worker.limits[static_cast<std::size_t>(i)] ? 1 : 0;
   }
-  worker.rows.resize(count);
+  worker.counts[static_cast<std::size_t>(draw)] = count;
+}
+
+// The same for all draws, of which the screen leaves some rows out. Tiles without an open row are not screened.
+void RowMasses::list_screened(Worker& worker, std::int64_t trials, std::int64_t first, std::int64_t end) const {
+  std::fill(worker.counts.begin(), worker.counts.end(), 0);
+  const std::int64_t height = screen_->tile_rows();
+  const std::int64_t first_tile = (first - screen_first_) / height;
+  const std::int64_t end_tile = (end - screen_first_ + height - 1) / height;
+  for (std::int64_t tile = first_tile; tile < end_tile; ++tile) {
+    const std::int64_t tile_first = screen_first_ + tile * height;
+    const std::int64_t from = std::max(first, tile_first);
+    const std::int64_t to = std::min(end, tile_first + height);
+    bool is_open = false;
+    for (std::int64_t row = from; row < to; ++row) {
+      is_open |= nearest_[static_cast<std::size_t>(winners_[static_cast<std::size_t>(row)])] <
+                 worker.limits[static_cast<std::size_t>(row - first)];
+    }
+    if (!is_open) continue;
+    worker.screened += (to - from) * trials;
+    screen_->survivors(tile, worker.scratch);
+    for (const SeedingScreen::Found& found : worker.scratch.found) {
+      const std::int64_t row = tile_first + found.row;
+      if (row < from || row >= to) continue;
+      const auto centre = static_cast<std::int64_t>(winners_[static_cast<std::size_t>(row)]);
+      const auto at = static_cast<std::size_t>(row - first);
+      if (!(between_[static_cast<std::size_t>(found.draw * centres_ + centre)] < worker.limits[at])) continue;
+      std::int64_t& count = worker.counts[static_cast<std::size_t>(found.draw)];
+      worker.open[static_cast<std::size_t>(found.draw * kSeedingChunk + count++)] =
+          static_cast<std::int32_t>(row - first);
+    }
+  }
+}
+
+// The sum of the masses of 32 rows as an attempt would leave them.
+double RowMasses::changed_mass(const Attempt& attempt, std::int64_t group) const {
+  const std::int64_t first = group * core::kMassParts;
+  const std::int64_t count = std::min(core::kMassParts, rows_ - first);
+  double masses[core::kMassParts] = {};  // what is beyond the last row adds nothing
+  std::copy_n(keys_.begin() + first, count, masses);
+  for (std::uint32_t left = attempt.changed[static_cast<std::size_t>(group)]; left != 0; left &= left - 1) {
+    const int at = std::countr_zero(left);
+    masses[at] = attempt.keys[static_cast<std::size_t>(first + at)];
+  }
+  if (!task_.weights.empty()) {
+    for (std::int64_t i = 0; i < count; ++i) masses[i] = mass_of(first + i, masses[i]);
+  }
+  return core::sum_of_parts(core::kMassParts, [&](std::int64_t i) { return masses[i]; });
 }
 
 // One draw and the rows [first, end), of which it may change the listed ones.
-void RowMasses::attempt_rows(Worker& worker, Attempt& attempt, std::int64_t first, std::int64_t end) {
+void RowMasses::attempt_rows(Worker& worker, std::int64_t draw, std::int64_t first, std::int64_t end) {
+  Attempt& attempt = attempts_[static_cast<std::size_t>(draw)];
+  const std::int32_t* const open = worker.open.data() + draw * kSeedingChunk;
+  const std::int64_t count = worker.counts[static_cast<std::size_t>(draw)];
   const std::int64_t first_group = first / core::kMassParts;
   const std::int64_t end_group = (end + core::kMassParts - 1) / core::kMassParts;
   for (std::int64_t group = first_group; group < end_group; ++group) {
     attempt.changed[static_cast<std::size_t>(group)] &= ~bits_of(group, first, end);
   }
-  keys_of_(attempt.centre.data(), worker.rows.data(), static_cast<std::int64_t>(worker.rows.size()), d_,
-           worker.keys.data());
-  for (std::size_t i = 0; i < worker.rows.size(); ++i) {
-    const std::int64_t row = first + worker.open[i];
-    if (centres_ > 0 && !(worker.keys[i] < key_of(row))) continue;
-    attempt.keys[static_cast<std::size_t>(row)] = worker.keys[i];
+  keys_of_(attempt.centre.data(), worker.rows.data(), count, d_, worker.keys.data());
+  worker.computed += count;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t row = first + open[i];
+    const double key = worker.keys[static_cast<std::size_t>(i)];
+    if (centres_ > 0 && !(key < key_of(row))) continue;
+    attempt.keys[static_cast<std::size_t>(row)] = key;
     attempt.changed[static_cast<std::size_t>(row / core::kMassParts)] |= 1U << row % core::kMassParts;
+    ++worker.changed;
   }
   for (std::int64_t group = first_group; group < end_group; ++group) {
     const auto at = static_cast<std::size_t>(group);
     const std::uint32_t changed = attempt.changed[at];
-    attempt.sums[at] = changed == 0 ? sums_[at] : group_mass(group, [&](std::int64_t row) {
-      return (changed >> row % core::kMassParts & 1U) != 0 ? attempt.keys[static_cast<std::size_t>(row)] : key_of(row);
-    });
+    attempt.sums[at] = changed == 0 ? sums_[at] : changed_mass(attempt, group);
   }
 }
 
 void RowMasses::take(std::int64_t attempt) {
-  const Attempt& taken = attempts_[static_cast<std::size_t>(attempt)];
-  core::Poll poll(ctx_);
-  for (std::size_t group = 0; group < taken.changed.size(); ++group) {
-    poll.step();
-    for (std::uint32_t changed = taken.changed[group]; changed != 0; changed &= changed - 1) {
-      const std::size_t at = group * core::kMassParts + static_cast<std::size_t>(std::countr_zero(changed));
-      keys_[at] = taken.keys[at];
-      winners_[at] = static_cast<std::int32_t>(centres_);
+  Attempt& taken = attempts_[static_cast<std::size_t>(attempt)];
+  constexpr std::int64_t kGroups = kBlock * kSeedingChunk / core::kMassParts;
+  const auto groups = static_cast<std::int64_t>(taken.changed.size());
+  core::parallel_for(ctx_, (groups + kGroups - 1) / kGroups, [&](std::int64_t block, int /*worker*/) {
+    for (std::int64_t group = block * kGroups; group < std::min(groups, (block + 1) * kGroups); ++group) {
+      std::uint32_t changed = taken.changed[static_cast<std::size_t>(group)];
+      for (; changed != 0; changed &= changed - 1) {
+        const std::int64_t row = group * core::kMassParts + std::countr_zero(changed);
+        const auto at = static_cast<std::size_t>(row);
+        keys_[at] = taken.keys[at];
+        winners_[at] = static_cast<std::int32_t>(centres_);
+        if (screen_) screen_->set_key(row - screen_first_, keys_[at]);
+      }
     }
-  }
-  sums_ = taken.sums;
+  });
+  std::swap(sums_, taken.sums);
   ++centres_;
   values_.insert(values_.end(), taken.centre.begin(), taken.centre.end());
 }

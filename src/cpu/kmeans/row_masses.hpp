@@ -1,7 +1,9 @@
 // The masses of a table's rows, or of a shard's, while first centers are drawn (contract clause 12): keys by the
 // kernels of the search, sums in a tree. A step of k-means++ reads the rows once for all its draws, but only those that
-// it may change: those whose own center is near enough to a drawn row (`list_open`). Cost O(n d) a draw at most; memory
-// 8 n (draws + 1) and the centers. For k-means|| rows are assigned to centers by the iterations' own screen.
+// it may change: those whose own center is near enough to a drawn row (`list_open`). Once so many keys have been
+// computed that packing the rows is little beside them, the int8 screen (cpu/kmeans/seeding_screen.hpp) says which of
+// these rows a draw may change (`list_screened`). Cost O(n d) a draw at most; memory 8 n (draws + 1), the packed rows
+// and the centers. For k-means|| rows are assigned to centers by the iterations' own screen.
 //
 // Sums are those of groups of 32 rows, of 32 groups and so on, counted from a multiple of 32,768. So a shard that
 // begins elsewhere is treated as a table that begins with rows without mass (`before_` of them), and numbers of rows
@@ -10,11 +12,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "backend/kmeans.hpp"
 #include "cpu/kmeans/row_reader.hpp"
+#include "cpu/kmeans/seeding_screen.hpp"
 #include "formulas/kmeans/masses.hpp"
 #include "simd/kernels.hpp"
 
@@ -49,15 +53,26 @@ class RowMasses final : public kernels::ShardSeeding {
   };
   struct Worker {
     RowReader reader;
-    std::vector<double> limits;      // of the rows of a chunk: keys between centers from which a row cannot change
-    std::vector<std::int32_t> open;  // those that a draw may change, counted from the first
-    std::vector<const void*> rows;   // where these lie
+    std::vector<double> limits;        // of the rows of a chunk: keys between centers from which a row cannot change
+    std::vector<std::int32_t> open;    // [draws, kSeedingChunk] rows that a draw may change, counted from the first
+    std::vector<std::int64_t> counts;  // [draws] of them
+    std::vector<const void*> rows;     // where those of one draw lie
     std::vector<double> keys;
+    SeedingScreen::Scratch scratch;
+    // Pairs of a row and a draw in one step:
+    std::int64_t screened = 0;
+    std::int64_t computed = 0;  // by their keys
+    std::int64_t changed = 0;
   };
 
   void set_limits(Worker& worker, std::int64_t first, std::int64_t end) const;
-  void list_open(Worker& worker, const double* between, std::int64_t first, std::int64_t end) const;
-  void attempt_rows(Worker& worker, Attempt& attempt, std::int64_t first, std::int64_t end);
+  void find_between(std::int64_t trials);
+  void list_open(Worker& worker, std::int64_t draw, std::int64_t first, std::int64_t end) const;
+  void list_screened(Worker& worker, std::int64_t trials, std::int64_t first, std::int64_t end) const;
+  void attempt_rows(Worker& worker, std::int64_t draw, std::int64_t first, std::int64_t end);
+  [[nodiscard]] double changed_mass(const Attempt& attempt, std::int64_t group) const;
+  void choose_screen();
+  void pack_rows();
   // Calls visit(row) for every row, then adds up the masses.
   template <class Visit>
   void add_masses(const Visit& visit);
@@ -91,6 +106,11 @@ class RowMasses final : public kernels::ShardSeeding {
   std::vector<Attempt> attempts_;
   std::vector<double> values_;   // [centers, padded]
   std::vector<double> between_;  // [draws, centers] keys
+  std::vector<double> nearest_;  // [centers] the least of these of all draws
+  bool may_screen_;              // it has not proven useless
+  std::int64_t unscreened_ = 0;  // pairs whose keys were computed without a screen
+  std::int64_t screen_first_;    // the row that is row 0 of the screen
+  std::unique_ptr<SeedingScreen> screen_;
   std::vector<Worker> workers_;
   // k-means||
   std::vector<double> batch_keys_;

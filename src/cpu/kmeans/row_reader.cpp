@@ -44,6 +44,23 @@ void RowReader::open(const TableView& table, std::int64_t begin, std::int64_t en
   first_ = reinterpret_cast<const std::byte*>(widened_.data());
 }
 
+void RowReader::gather(const TableView& table, std::int64_t first, std::span<const std::int32_t> rows,
+                       const void** to) {
+  if (is_borrowed(table)) {
+    const auto* const data = static_cast<const std::byte*>(table.data());
+    const std::int64_t step = table.row_stride() * size_of(table.dtype());
+    for (std::size_t i = 0; i < rows.size(); ++i) to[i] = data + (first + rows[i]) * step;
+    return;
+  }
+  const std::int64_t d = table.cols();
+  widened_.reserve(static_cast<std::int64_t>(rows.size()) * d);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    double* const values = widened_.data() + static_cast<std::int64_t>(i) * d;
+    core::widen_rows(table, first + rows[i], first + rows[i] + 1, values);
+    to[i] = values;
+  }
+}
+
 void for_each_part(const Context& ctx, const TableView& table,
                    const std::function<void(const TableView& part, std::int64_t first)>& body) {
   if (!table.is_block_source()) return body(table, 0);

@@ -131,6 +131,22 @@ TEST(KMeansShards, DrawsFromMassesOfManyRanks) {
   }
 }
 
+// Rows that the int8 screen of the CPU judges, counted from the first multiple of 1,024 at or before a shard.
+TEST(KMeansShards, ScreenedDrawsOfManyRanks) {
+  const std::int64_t n = 4300;
+  const Rows rows = make_rows(Family::gaussian, {n, 30, 1}, 8);
+  for (const DType dtype : {DType::float32, DType::float16}) {
+    const Stored stored(rows.table, 30, dtype);
+    KMeansOptions options{.clusters = 60, .seed = 3, .max_iterations = 1};
+    const std::string what = "screened, " + std::string(name_of(dtype));
+    const KMeans expected = kmeans(Context::cpu({.threads = 2}), stored.view(), options);
+    for (const std::vector<std::int64_t>& cuts :
+         {std::vector<std::int64_t>{0, 1, 1030, 2049, 3001, n}, std::vector<std::int64_t>{0, 2048, n}}) {
+      expect_same(by_ranks(stored.view(), options, cuts, 1, what), expected, what);
+    }
+  }
+}
+
 // A shard that is read in parts, which divide groups of 32 rows, as it does not begin at a multiple of 32.
 TEST(KMeansShards, DrawsFromASourceThatComesInParts) {
   if (kSparse > 1) GTEST_SKIP() << "a large table";
