@@ -150,6 +150,7 @@ struct Pruning {
   Metric metric = Metric::euclidean;
   std::int64_t columns = 0;            ///< of a row's image; 0: none are worth it
   double share = 1;                    ///< of the rows that a query ranks, about
+  double share_without = 1;            ///< the same by the int8 screen of all columns
   std::uint64_t bytes = 0;             ///< that `screen` holds
   std::shared_ptr<const void> screen;  ///< in a form of the backend's own
 };

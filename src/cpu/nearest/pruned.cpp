@@ -38,6 +38,8 @@ constexpr std::int64_t kTypicalK = 10;
 constexpr std::int64_t kFarther = 16;  // the neighbor that says, with the first one, how distances grow
 constexpr double kScreenBytes = 0.05;  // a column of a query takes as long as reading so many bytes of rows
 constexpr double kMissBytes = 1536;    // and finding a row as long as so many
+constexpr double kLagging = 3;         // times as many rows are left, because limits reach their end late; measured
+constexpr double kLonger = 0.65;       // exponent by which more are left of longer lists; measured
 constexpr double kWorthIt = 0.8;       // of the time without
 constexpr double kTypicalQueries = 8;
 
@@ -63,17 +65,13 @@ bool could_prune(const Context& ctx, const kernels::NearestTask& task) {
 }
 
 /// Bytes, or what takes as long as reading them, for each row of the table.
-double cost_with(const kernels::NearestTask& task, double columns, double share, double queries) {
+double cost_of(const kernels::NearestTask& task, double columns, double share, double queries) {
   const TableView& table = task.index->table;
   const auto d = static_cast<double>(table.cols());
   const bool borrows = RowReading::of(table, task.metric).borrow;
   const double key = kMissBytes + d * (borrows ? 2 * static_cast<double>(size_of(table.dtype())) : 24);
-  const double longer = std::cbrt(std::max<double>(1, static_cast<double>(task.k) / kTypicalK));
-  return columns + 12 + queries * (columns * kScreenBytes + share * longer * key);
-}
-double cost_without(const kernels::NearestTask& task, double queries) {
-  const auto d = static_cast<double>(task.index->table.cols());
-  return d + 12 + queries * d * kScreenBytes;
+  const double longer = std::pow(std::max<double>(1, static_cast<double>(task.k) / kTypicalK), kLonger);
+  return columns + 12 + queries * (columns * kScreenBytes + std::min(1.0, share * longer * kLagging) * key);
 }
 
 struct Sample {
@@ -342,7 +340,7 @@ kernels::Pruning survey(const Context& ctx, const kernels::NearestTask& task) {
     const std::vector<double> some = shorter(images, all.columns(), columns);
     Rounding trial = rounding_of(ctx, kind, some, columns);
     const double share = share_left(ctx, kind, some, columns, trial, reaches);
-    const double cost = cost_with(task, static_cast<double>(columns), share, kTypicalQueries);
+    const double cost = cost_of(task, static_cast<double>(columns), share, kTypicalQueries);
     if (!(cost < least)) continue;
     least = cost;
     best.columns = columns;
@@ -350,6 +348,12 @@ kernels::Pruning survey(const Context& ctx, const kernels::NearestTask& task) {
     rounding = std::move(trial);
   }
   if (best.columns == 0) return best;
+  std::vector<double> rows = sample.raw;
+  for (std::int64_t i = 0; i < sample.rows; ++i) {
+    for (std::int64_t j = 0; j < d; ++j) rows[i * d + j] -= centre[static_cast<std::size_t>(j)];
+  }
+  const Rounding whole = rounding_of(ctx, ScreenKind::product, rows, d);  // rows that are centered, as they are
+  best.share_without = share_left(ctx, kind, rows, d, whole, reaches);
   flat.resize(static_cast<std::size_t>((best.columns - 1) * d));
   auto projection = std::make_shared<const Projection>(flat, std::move(centre), longest, simd);
   best.bytes = Projection::bytes(best.columns - 1, d);
@@ -363,7 +367,7 @@ kernels::Pruning survey(const Context& ctx, const kernels::NearestTask& task) {
 std::uint64_t pruning_bytes(const kernels::NearestTask& task) {
   const std::int64_t d = task.index->table.cols();
   const std::int64_t rows = sample_size(task);
-  const std::int64_t values = 3 * rows * padded(d) + 4 * (kMaxAxes + 1) * (padded(d) + padded(rows));
+  const std::int64_t values = 6 * rows * padded(d) + 4 * (kMaxAxes + 1) * (padded(d) + padded(rows));
   return static_cast<std::uint64_t>(values) * sizeof(double);
 }
 
@@ -375,8 +379,9 @@ bool prunes(const Context& ctx, const kernels::NearestTask& task) {
   if (noted->columns == 0) return false;
   if (core::ContextAccess::ablation(ctx) == core::Ablation::pruning_forecast) return true;
   const auto queries = static_cast<double>(task.queries.rows());
-  const double with = cost_with(task, static_cast<double>(noted->columns), noted->share, queries);
-  return with < kWorthIt * cost_without(task, queries);
+  const double with = cost_of(task, static_cast<double>(noted->columns), noted->share, queries);
+  const auto all = static_cast<double>(task.index->table.cols());
+  return with < kWorthIt * cost_of(task, all, noted->share_without, queries);
 }
 
 const Screen& pruned_screen(const kernels::Pruning& pruning) {
