@@ -1,8 +1,10 @@
 // See data.hpp.
 #include "command/data.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <thread>
 
 #include "core/philox.hpp"
 #include "vicinal/generate.hpp"
@@ -51,6 +53,41 @@ std::vector<double> blobs(const Context& ctx, const BenchData& data, bool querie
   return queries ? std::vector<double>(split, all.end()) : std::vector<double>(all.begin(), split);
 }
 
+/// Normal columns of standard deviations `deviation(column)`, turned by reflections that table and queries share.
+template <class Deviation>
+std::vector<double> spectrum(const Context& ctx, std::int64_t rows, std::int64_t cols, const Draws& own,
+                             const Draws& shared, Deviation deviation) {
+  constexpr std::int64_t kReflections = 4;
+  std::vector<double> mirrors(static_cast<std::size_t>(kReflections * cols));
+  for (std::int64_t r = 0; r < kReflections; ++r) {
+    double square = 0;
+    for (std::int64_t j = 0; j < cols; ++j) {
+      double& value = mirrors[r * cols + j];
+      value = shared.normal(r * cols + j);
+      square += value * value;
+    }
+    for (std::int64_t j = 0; j < cols; ++j) mirrors[r * cols + j] /= std::sqrt(square);
+  }
+  std::vector<double> values(static_cast<std::size_t>(rows * cols));
+  const std::int64_t threads = ctx.threads();
+  const auto make_rows = [&](std::int64_t worker) {
+    for (std::int64_t i = worker * rows / threads; i < (worker + 1) * rows / threads; ++i) {
+      double* const row = values.data() + i * cols;
+      for (std::int64_t j = 0; j < cols; ++j) row[j] = deviation(j) * own.normal(i * cols + j);
+      for (std::int64_t r = 0; r < kReflections; ++r) {
+        const double* const mirror = mirrors.data() + r * cols;
+        double along = 0;
+        for (std::int64_t j = 0; j < cols; ++j) along += row[j] * mirror[j];
+        for (std::int64_t j = 0; j < cols; ++j) row[j] -= 2 * along * mirror[j];
+      }
+    }
+  };
+  std::vector<std::thread> workers;
+  for (std::int64_t worker = 0; worker < threads; ++worker) workers.emplace_back(make_rows, worker);
+  for (std::thread& worker : workers) worker.join();
+  return values;
+}
+
 std::vector<double> make(const Context& ctx, const BenchData& data, bool queries) {
   if (data.kind == "blobs") return blobs(ctx, data, queries);
   const std::int64_t rows = queries ? data.queries : data.rows;
@@ -78,6 +115,15 @@ std::vector<double> make(const Context& ctx, const BenchData& data, bool queries
                                   : table.uniform(at(choice.below(distinct, row), col));
     });
   }
+  if (data.kind == "gist") {
+    return spectrum(ctx, rows, cols, own, shared, [](std::int64_t j) { return 1 / static_cast<double>(j + 1); });
+  }
+  if (data.kind == "sift") {
+    const auto deviation = [](std::int64_t j) { return 60 / (1 + static_cast<double>(j) / 4); };
+    std::vector<double> values = spectrum(ctx, rows, cols, own, shared, deviation);
+    for (double& value : values) value = std::clamp(std::nearbyint(value + 30), 0.0, 255.0);
+    return values;
+  }
   if (data.kind == "embedded") {
     constexpr std::int64_t kSheet = 4;
     return fill(ctx, rows, cols, [&](auto row, auto col) {
@@ -94,7 +140,8 @@ std::vector<double> make(const Context& ctx, const BenchData& data, bool queries
 }  // namespace
 
 const std::vector<std::string>& bench_data_kinds() {
-  static const std::vector<std::string> kinds = {"gaussian", "uniform", "blobs", "clusters", "duplicates", "embedded"};
+  static const std::vector<std::string> kinds = {"gaussian",   "uniform",  "blobs", "clusters",
+                                                 "duplicates", "embedded", "gist",  "sift"};
   return kinds;
 }
 
@@ -103,7 +150,8 @@ std::string describe_bench_data() {
          "1,000 "
          "tight ones (--sigma) about uniform centers; duplicates: 9 of 10 rows repeat another; embedded: a curved "
          "sheet "
-         "of 4 dimensions";
+         "of 4 dimensions; gist: rotated columns of standard deviations 1, 1/2, 1/3, ..; sift: whole numbers from 0 to "
+         "255, whose standard deviations before the rotation are 60 / (1 + j / 4)";
 }
 
 std::vector<double> make_bench_table(const Context& ctx, const BenchData& data) {

@@ -30,6 +30,8 @@ std::string describe_bench_data();
 /// - duplicates: uniform rows, of which every tenth is new and each of the others repeats one of those; the same of
 ///   queries, which repeat rows of the table.
 /// - embedded: a curved sheet of 4 dimensions: column j is cos(a_j z + b_j) of z from [0, 1)^4.
+/// - gist: normal columns of standard deviations 1 / (j + 1), turned by four reflections.
+/// - sift: normal columns of standard deviations 60 / (1 + j / 4), turned alike, plus 30, rounded, and cut to 0 .. 255.
 std::vector<double> make_bench_table(const Context& ctx, const BenchData& data);
 /// Its queries, drawn alike with the same centers, rows to repeat or sheet.
 std::vector<double> make_bench_queries(const Context& ctx, const BenchData& data);

@@ -35,6 +35,8 @@ struct BenchReady {
   std::string metric = "euclidean";
   std::string method = "automatic";
   std::string packed = "now";
+  std::string pruned = "never";
+  std::string file;
   std::string commit;
   std::string output;
   int repeat = 15;
@@ -46,6 +48,8 @@ struct BenchReady {
   /// Numbers of queries.
   [[nodiscard]] std::vector<std::int64_t> numbers() const;
 };
+
+constexpr std::int64_t kOtherCalls = 32;
 
 /// Bytes a second that all threads read together: the best of seven sums over `values`.
 double reading_rate(const Context& ctx, const std::vector<float>& values) {
@@ -67,6 +71,22 @@ double reading_rate(const Context& ctx, const std::vector<float>& values) {
   });
   if (std::accumulate(sums.begin(), sums.end(), std::uint64_t{0}) == 1) return 0;  // the sums are used
   return static_cast<double>(values.size() * sizeof(float)) / timings.least();
+}
+
+/// All values of a table that was read, of bytes, float32 or float64.
+std::vector<double> values_of(const TableView& table) {
+  const auto count = table.rows() * table.cols();
+  const auto widened = [count](const auto* values) { return std::vector<double>(values, values + count); };
+  switch (table.dtype()) {
+    case DType::uint8:
+      return widened(static_cast<const std::uint8_t*>(table.data()));
+    case DType::float32:
+      return widened(static_cast<const float*>(table.data()));
+    case DType::float64:
+      return widened(static_cast<const double*>(table.data()));
+    default:
+      throw Error(ErrorCode::invalid_argument, "--file: its values are neither bytes, float32 nor float64");
+  }
 }
 
 void BenchReady::check() const {
@@ -106,10 +126,26 @@ void BenchReady::run() const {
   const Runtime runtime = make_runtime(common, Computes::on_host);
   const Context& ctx = runtime.ctx;
   BenchData made = data;
-  made.queries = *std::max_element(numbers.begin(), numbers.end());
-  std::vector<double> doubles = make_bench_table(ctx, made);
-  const std::vector<float> rows(doubles.begin(), doubles.end());
-  doubles = make_bench_queries(ctx, made);
+  // Each call asks other queries, as a service does: what one ranked is not in the cache for the next.
+  const std::int64_t most = *std::max_element(numbers.begin(), numbers.end());
+  made.queries = most + kOtherCalls * std::min<std::int64_t>(most, 64);
+  std::vector<double> doubles;
+  if (!file.empty()) {
+    const Table read = read_table(ctx, file);
+    const std::int64_t queries = std::min(made.queries, read.view.rows() / 2);
+    made.kind = file;
+    made.rows = read.view.rows() - queries;
+    made.cols = read.view.cols();
+    doubles = values_of(read.view);
+  } else {
+    doubles = make_bench_table(ctx, made);
+  }
+  const std::vector<float> rows(doubles.begin(), doubles.begin() + made.rows * made.cols);
+  if (file.empty()) {
+    doubles = make_bench_queries(ctx, made);
+  } else {
+    doubles.erase(doubles.begin(), doubles.begin() + made.rows * made.cols);
+  }
   const std::vector<float> asked(doubles.begin(), doubles.end());
   doubles = {};
   KnnOptions options = {.k = k, .metric = metric_from(metric), .method = method_from(method)};
@@ -117,7 +153,8 @@ void BenchReady::run() const {
   Timings building;
   std::unique_ptr<const Index> index;
   building = measure(ctx, 0, 1, [&] {
-    index = std::make_unique<const Index>(ctx, table, IndexOptions{.packed = packing_from(packed)});
+    index = std::make_unique<const Index>(ctx, table,
+                                          IndexOptions{.packed = packing_from(packed), .pruned = packing_from(pruned)});
   });
   const double rate = reading_rate(ctx, rows);
   Json json = {{"command", "bench ready"},
@@ -131,6 +168,7 @@ void BenchReady::run() const {
                {"k", k},
                {"metric", metric},
                {"packed", packed},
+               {"pruned", pruned},
                {"threads", ctx.threads()},
                {"index_seconds", building.seconds.front()},
                {"bytes_per_second", rate}};
@@ -138,12 +176,21 @@ void BenchReady::run() const {
                                  k, building.seconds.front(), rate * 1e-9);
   std::int64_t wrong = 0;
   for (const std::int64_t count : numbers) {
-    const TableView queries(asked.data(), count, made.cols);
+    const std::int64_t shift = std::min<std::int64_t>(count, 64);
+    const std::int64_t places = std::min<std::int64_t>(kOtherCalls, (made.queries - count) / shift) + 1;
+    std::int64_t calls_made = 0;
+    TableView queries(asked.data(), count, made.cols);
+    const auto next = [&] {
+      queries = TableView(asked.data() + calls_made++ % places * shift * made.cols, count, made.cols);
+    };
     std::vector<std::int64_t> ids(static_cast<std::size_t>(count * k));
     std::vector<double> distances(ids.size());
     const KnnOutput lists = {ids.data(), distances.data()};
     KnnSummary summary;
-    const auto ask = [&] { summary = knn_into(ctx, *index, queries, options, lists); };
+    const auto ask = [&] {
+      next();
+      summary = knn_into(ctx, *index, queries, options, lists);
+    };
     // Short calls are repeated until a run takes a millisecond.
     const double once = measure(ctx, warmup, 3, ask).least();
     const int calls = std::clamp(static_cast<int>(1e-3 / once), 1, 100000);
@@ -153,7 +200,10 @@ void BenchReady::run() const {
     for (double& seconds : timings.seconds) seconds /= calls;
     RepeatedKnn repeated(ctx, *index, queries, options);
     Timings again = measure(ctx, warmup, repeat, [&] {
-      for (int i = 0; i < calls; ++i) repeated.find(queries, lists);
+      for (int i = 0; i < calls; ++i) {
+        next();
+        repeated.find(queries, lists);
+      }
     });
     for (double& seconds : again.seconds) seconds /= calls;
     Json row = {{"queries", count},
@@ -162,8 +212,16 @@ void BenchReady::run() const {
                 {"plan", to_json(summary.plan)}};
     row["survivors_per_query"] = static_cast<double>(summary.stats.survivors) / static_cast<double>(count);
     // What a search of one query must read: the rows, or what the index keeps of them for the int8 screen.
+    std::int64_t columns = made.cols;
+    const std::size_t rotated = summary.plan.screens.find(" rotated columns");
+    if (rotated != std::string::npos) {  // "int8 of 32 rotated columns, .."
+      columns = std::stoll(summary.plan.screens.substr(summary.plan.screens.find("of ") + 3));
+    }
+    const double ranked = row["survivors_per_query"].get<double>() / static_cast<double>(made.rows);
+    const double columns_read = static_cast<double>(columns) + ranked * static_cast<double>(made.cols);
+    row["columns_per_row"] = columns_read;
     const std::int64_t row_bytes =
-        summary.plan.method == Method::fused ? (made.cols + 3) / 4 * 4 + 12 : made.cols * std::int64_t{sizeof(float)};
+        summary.plan.method == Method::fused ? (columns + 3) / 4 * 4 + 12 : made.cols * std::int64_t{sizeof(float)};
     const auto bytes = static_cast<double>(made.rows * row_bytes);
     row["bytes_read"] = bytes;
     row["share_of_reading_rate"] = bytes / again.median() / rate;
@@ -176,10 +234,10 @@ void BenchReady::run() const {
     }
     text += fmt::format(
         "{:6} queries  knn_into {:10.4f} ms (min {:.4f}), repeated {:10.4f} ms (min {:.4f}), {} {}, {:.1f} survivors a "
-        "query\n",
+        "query, {:.1f} columns a row\n",
         count, timings.median() * 1e3, timings.least() * 1e3, again.median() * 1e3, again.least() * 1e3,
         name_of(summary.plan.method), summary.plan.screens,
-        static_cast<double>(summary.stats.survivors) / static_cast<double>(count));
+        static_cast<double>(summary.stats.survivors) / static_cast<double>(count), columns_read);
     json["results"].push_back(row);
   }
   runtime.progress->clear();
@@ -214,6 +272,11 @@ Command add_bench_ready(const Parser& root) {
   app.add_choice("--method", bench->method, {"automatic", "fused", "direct"}, "Method").group(search);
   app.add_choice("--packed", bench->packed, {"automatic", "never", "now"}, "Whether the index keeps packed rows")
       .group(search);
+  app.add_choice("--pruned", bench->pruned, {"automatic", "never", "now"}, "Whether the index keeps pruned rows")
+      .group(search);
+  app.add_option("--file", bench->file, "Table instead of --data; its last rows are the queries")
+      .type_name("FILE")
+      .group(data);
   const std::string timing = "Timing";
   app.add_option("--repeat", bench->repeat, "Timed runs").type_name("N").capture_default_str().group(timing);
   app.add_option("--warmup", bench->warmup, "Calls before them").type_name("N").capture_default_str().group(timing);

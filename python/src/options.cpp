@@ -84,7 +84,8 @@ const Fields<RadiusOptions>& radius_fields() {
 
 const Fields<IndexOptions>& index_fields() {
   static const Fields<IndexOptions> fields = {field<&IndexOptions::copy>("copy"), field<&IndexOptions::tree>("tree"),
-                                              field<&IndexOptions::packed>("packed")};
+                                              field<&IndexOptions::packed>("packed"),
+                                              field<&IndexOptions::pruned>("pruned")};
   return fields;
 }
 

@@ -100,6 +100,8 @@ class IndexOptions(Common, total=False):
     tree: bool  #: build the kd-tree now
     #: whether rows are kept as method "fused" packs them, which makes later searches of few queries much faster
     packed: Literal["automatic", "never", "now"]
+    #: whether images of rows in few rotated columns are kept, which bound distances; up to 64 queries become faster
+    pruned: Literal["automatic", "never", "now"]
 
 
 class _Voting(TypedDict, total=False):

@@ -55,6 +55,29 @@ std::uint64_t PackedSlot::bytes() const {
   return bytes;
 }
 
+std::shared_ptr<const Pruning> PackedSlot::pruning(Metric metric) const {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& noted : pruning_) {
+    if (noted->metric == metric) return noted;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const Pruning> PackedSlot::note(Pruning pruning) const {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& noted : pruning_) {
+    if (noted->metric == pruning.metric) return noted;
+  }
+  return pruning_.emplace_back(std::make_shared<const Pruning>(std::move(pruning)));
+}
+
+std::uint64_t PackedSlot::noted_bytes() const {
+  const std::scoped_lock lock(mutex_);
+  std::uint64_t bytes = 0;
+  for (const auto& noted : pruning_) bytes += noted->bytes;
+  return bytes;
+}
+
 void PackedSlot::drop_others(std::span<const PackedKind> kinds) const {
   const std::scoped_lock lock(mutex_);
   std::erase_if(tables_,

@@ -116,11 +116,13 @@ class DeviceSlot {
 };
 
 /// What packed rows are made from and for. `metric` is one of euclidean (for sqeuclidean, too), cosine and
-/// inner_product; `lanes`: rows of a panel.
+/// inner_product; `lanes`: rows of a panel. `pruned`: not the
+/// rows, but their images in fewer columns, which bound distances from below (IndexOptions::pruned).
 struct PackedKind {
   Metric metric = Metric::euclidean;
   ScreenType screen = ScreenType::int8;
   int lanes = 0;
+  bool pruned = false;
 
   friend bool operator==(const PackedKind&, const PackedKind&) = default;
 };
@@ -143,6 +145,16 @@ class PackedTable {
   PackedKind kind_;
 };
 
+/// What a sample of an index's rows says of pruned rows, for the searches of one metric (that of a PackedKind).
+struct Pruning {
+  Metric metric = Metric::euclidean;
+  std::int64_t columns = 0;            ///< of a row's image; 0: none are worth it
+  double share = 1;                    ///< of the rows that a query ranks, about
+  double share_without = 1;            ///< the same by the int8 screen of all columns
+  std::uint64_t bytes = 0;             ///< that `screen` holds
+  std::shared_ptr<const void> screen;  ///< in a form of the backend's own
+};
+
 /// The packed rows that an index keeps. Searches share them; what is dropped goes when the last search lets go of it.
 /// A copy starts empty and keeps none: its table may be another one.
 class PackedSlot {
@@ -150,12 +162,24 @@ class PackedSlot {
   PackedSlot() = default;
   PackedSlot(const PackedSlot& /*other*/) {}
   PackedSlot(PackedSlot&& other) noexcept
-      : keeps_(other.keeps_), remembered_(std::move(other.remembered_)), tables_(std::move(other.tables_)) {}
+      : keeps_(other.keeps_),
+        prunes_(other.prunes_),
+        remembered_(std::move(other.remembered_)),
+        tables_(std::move(other.tables_)),
+        pruning_(std::move(other.pruning_)) {}
   PackedSlot& operator=(const PackedSlot&) = delete;
 
   /// Whether searches may keep what they pack. False until `allow`, before the index is shared.
   [[nodiscard]] bool keeps() const noexcept { return keeps_; }
   void allow() noexcept { keeps_ = true; }
+  /// The same of pruned rows.
+  [[nodiscard]] bool prunes() const noexcept { return prunes_; }
+  void allow_pruned() noexcept { prunes_ = true; }
+  /// What is known of pruning for a metric; null before it is noted. What is noted first stays.
+  [[nodiscard]] std::shared_ptr<const Pruning> pruning(Metric metric) const;
+  std::shared_ptr<const Pruning> note(Pruning pruning) const;
+  /// Bytes of all that is noted.
+  [[nodiscard]] std::uint64_t noted_bytes() const;
   /// Kinds that the index had when it was saved, for whoever loads it; lanes are 0.
   void remember(std::vector<PackedKind> kinds) { remembered_ = std::move(kinds); }
   [[nodiscard]] const std::vector<PackedKind>& remembered() const noexcept { return remembered_; }
@@ -172,9 +196,11 @@ class PackedSlot {
 
  private:
   bool keeps_ = false;
+  bool prunes_ = false;
   std::vector<PackedKind> remembered_;
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<PackedTable>> tables_;
+  mutable std::vector<std::shared_ptr<const Pruning>> pruning_;
 };
 
 /// The packed rows that a search may keep in its index, of one screen.
@@ -234,6 +260,7 @@ struct NearestTask {
   bool in_batches = false;         ///< of radius: with a Handover
   std::uint64_t bytes_beside = 0;  ///< of radius, without: that caller and index hold, counted with the lists
   bool lists_stay = false;         ///< of k_list: where they are found, for what is made of them there
+  bool pruned = false;             ///< of fused: the first screen compares the index's pruned rows
   int kept_screens = 0;            ///< of fused: as many screens, the coarsest first, keep packed rows in the index
   Bitmap filter;
   std::span<const std::int64_t> exclude;
@@ -349,6 +376,10 @@ class NearestBackend {
   virtual std::string screens(const Context& ctx, const NearestTask& task) const = 0;
   /// What the task's screens may keep in the index, in their order; empty where nothing is kept.
   virtual std::vector<PackedNeed> packed_needs(const Context& /*ctx*/, const NearestTask& /*task*/) const { return {}; }
+  /// Whether pruned rows would make a search of the index quicker, as far as a sample of its rows tells, which is
+  /// looked at once an index and metric. Takes at most `pruning_bytes` meanwhile.
+  virtual bool prunes(const Context& /*ctx*/, const NearestTask& /*task*/) const { return false; }
+  virtual std::uint64_t pruning_bytes(const NearestTask& /*task*/) const { return 0; }
   /// Packs all rows for the screens that the task keeps.
   virtual void pack(const Context& /*ctx*/, const NearestTask& /*task*/) const {}
   /// Whether Method::kdtree serves the task's metric, shape, k and collector.

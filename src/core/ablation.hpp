@@ -25,10 +25,13 @@ enum class Ablation : std::int32_t {
   kmeans_changes,      ///< the sums are made of all rows each time; every label counts as changed
   // Of ranks:
   whole_table,  ///< shards are searched one at a time
+  // Of pruned rows of an index:
+  pruning_forecast,  ///< they are used whether or not the sample says that they pay
 };
 inline constexpr std::array kAblationNames = {
-    "nothing",  "fusion",        "tree-order",         "sample",          "tightening",     "grouping",   "balls",
-    "centring", "kmeans-screen", "kmeans-second-pass", "kmeans-ordering", "kmeans-changes", "whole-table"};
+    "nothing",         "fusion",         "tree-order",  "sample",          "tightening",
+    "grouping",        "balls",          "centring",    "kmeans-screen",   "kmeans-second-pass",
+    "kmeans-ordering", "kmeans-changes", "whole-table", "pruning-forecast"};
 inline constexpr const char* kAblationVariable = "VICINAL_ABLATION";
 
 /// The one that the environment names. Throws `invalid_argument` for a name that is none of these.

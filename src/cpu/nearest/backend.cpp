@@ -1,12 +1,16 @@
 // See backend.hpp.
 #include "cpu/nearest/backend.hpp"
 
+#include <string>
+#include <vector>
+
 #include "core/table_chunks.hpp"
 #include "cpu/nearest/cost.hpp"
 #include "cpu/nearest/ladder.hpp"
 #include "cpu/nearest/nearest.hpp"
 #include "cpu/nearest/papers/papers.hpp"
 #include "cpu/nearest/prepare.hpp"
+#include "cpu/nearest/pruned.hpp"
 #include "cpu/nearest/tree/search.hpp"
 #include "cpu/nearest/tree/tree.hpp"
 #include "cpu/nearest/vote.hpp"
@@ -43,20 +47,27 @@ class CpuNearest final : public NearestBackend {
     NearestTask fused = task;
     fused.method = Method::fused;
     const bool fuses = can_fuse(task);
-    return cpu::choose(task, fuses, fuses && task.kept_screens > 0 && is_packed(ctx, fused));
+    return cpu::choose(task, fuses, fuses && task.kept_screens > 0 && (task.pruned || is_packed(ctx, fused)));
   }
   std::vector<PackedNeed> packed_needs(const Context& ctx, const NearestTask& task) const override {
     return cpu::packed_needs(ctx, task);
   }
+  bool prunes(const Context& ctx, const NearestTask& task) const override { return cpu::prunes(ctx, task); }
+  std::uint64_t pruning_bytes(const NearestTask& task) const override { return cpu::pruning_bytes(task); }
   void pack(const Context& ctx, const NearestTask& task) const override { cpu::pack_rows(ctx, task); }
   Costs costs(const Context& ctx, const NearestTask& task) const override {
     return cpu::costs(ctx, task, screens(ctx, task).rfind("int8", 0) == 0);
   }
   std::string screens(const Context& ctx, const NearestTask& task) const override {
     std::string names;
-    for (const ScreenType type : cpu::screen_types(task, cpu::simd_kernels(ctx.isa()))) {
+    const std::vector<ScreenType> types = cpu::screen_types(task, cpu::simd_kernels(ctx.isa()));
+    for (std::size_t level = 0; level < types.size(); ++level) {
       names += names.empty() ? "" : ", ";
-      names += name_of(type);
+      names += name_of(types[level]);
+      const PackedKind kind = cpu::packed_kind(task, types, level, cpu::simd_kernels(ctx.isa()));
+      if (kind.pruned) {
+        names += " of " + std::to_string(task.index->packed.pruning(kind.metric)->columns) + " rotated columns";
+      }
     }
     return names;
   }

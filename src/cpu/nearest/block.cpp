@@ -175,7 +175,7 @@ void RowBlock::reserve_rows() {
 void RowBlock::reserve_own(std::size_t screen, std::int64_t rows) {
   Own& own = own_[screen];
   const std::int64_t padded = (rows + simd_.tile_rows - 1) / simd_.tile_rows * simd_.tile_rows;
-  own.panels.reserve(padded * Screen::row_bytes(screens_[screen].type(), d_));
+  own.panels.reserve(padded * screens_[screen].row_bytes());
   own.rho.reserve(padded);
   own.kappa.reserve(padded);
   if (screens_[screen].type() == ScreenType::int8) {
@@ -231,7 +231,7 @@ bool RowBlock::copy_panel(std::int64_t panel, std::size_t screen) {
   if (!from->is_ready(block)) return false;
   const PackedRows rows = from->rows(block);
   const std::int64_t row = distinct_[begin] - block * from->block();
-  const std::int64_t row_bytes = Screen::row_bytes(screens_[screen].type(), d_);
+  const std::int64_t row_bytes = screens_[screen].row_bytes();
   const PackedPlace& to = packing_[screen].place;
   std::copy_n(rows.panels + row * row_bytes, width * row_bytes, to.panels + begin * row_bytes);
   if (rows.start != nullptr) std::copy_n(rows.start + row, width, to.start + begin);
@@ -250,7 +250,7 @@ void RowBlock::pack_panel(std::int64_t panel, std::size_t screen, std::vector<do
   const Screen& rounding = screens_[screen];
   const PackedPlace& place = packing_[screen].place;
   const bool whole = rounding.type() == ScreenType::int8;
-  std::byte* to = place.panels + begin * Screen::row_bytes(rounding.type(), d_);
+  std::byte* to = place.panels + begin * rounding.row_bytes();
   scratch.resize(static_cast<std::size_t>(d_));
   for (std::int64_t i = begin; i < end; ++i) {
     const bool ready = rows_[i] != nullptr && !reading_.borrow && reading_.element == Element::float64;

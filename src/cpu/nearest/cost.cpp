@@ -95,6 +95,9 @@ kernels::Choice choose(const kernels::NearestTask& task, bool can_fuse, bool pac
   if (task.k > kManyNeighbors) {
     return {Method::direct, "so many neighbors that a screen would let most rows through"};
   }
+  if (task.pruned) {
+    return {Method::fused, "a bound in few columns of the rotated rows drops most rows before their keys are needed"};
+  }
   return {Method::fused, "low-precision products with a proven bound drop almost every row before its key is needed"};
 }
 

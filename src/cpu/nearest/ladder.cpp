@@ -8,16 +8,13 @@
 #include "core/distance.hpp"
 #include "core/table_access.hpp"
 #include "cpu/nearest/packed_table.hpp"
+#include "cpu/nearest/pruned.hpp"
 
 namespace vicinal::cpu {
 namespace {
 
 constexpr std::int64_t kTrialRows = 256;
 constexpr std::int64_t kSampleElements = std::int64_t{1} << 17;  // each is rounded some twenty times
-
-ScreenKind kind_of(Metric metric) {
-  return metric == Metric::inner_product ? ScreenKind::product : ScreenKind::distance;
-}
 
 // Floating-point screens are centered at the median, cosine's at the median direction, products not at all. The scale
 // is a power of two that brings every |y_c| below one.
@@ -56,22 +53,6 @@ std::vector<double> sample_rows(const Context& ctx, const kernels::NearestTask& 
     }
   }
   return sample;
-}
-
-// Mean length of what rounding leaves of the sample's rows, in the table's own unit.
-double mean_error(const std::vector<double>& sample, const std::vector<double>& centre, double scale) {
-  const std::size_t d = centre.size();
-  double total = 0;
-  for (std::size_t begin = 0; begin < sample.size(); begin += d) {
-    double error = 0;
-    for (std::size_t j = 0; j < d; ++j) {
-      const double value = (sample[begin + j] - centre[j]) * scale;
-      const double rest = value - std::nearbyint(std::clamp(value, -128.0, 127.0));
-      error += rest * rest;
-    }
-    total += std::sqrt(error);
-  }
-  return total / scale;
 }
 
 // int8 has 256 steps for all columns together. Tried are two centers (median; middle of the range) and scales that
@@ -127,6 +108,29 @@ Screen byte_screen(const Context& ctx, const kernels::NearestTask& task) {
 
 }  // namespace
 
+ScreenKind kind_of(Metric metric) {
+  return metric == Metric::inner_product ? ScreenKind::product : ScreenKind::distance;
+}
+
+std::vector<double> screen_centre(const kernels::NearestTask& task) {
+  return floating_screen(task, ScreenType::float32).centre();
+}
+
+double mean_error(std::span<const double> sample, std::span<const double> centre, double scale) {
+  const std::size_t d = centre.size();
+  double total = 0;
+  for (std::size_t begin = 0; begin < sample.size(); begin += d) {
+    double error = 0;
+    for (std::size_t j = 0; j < d; ++j) {
+      const double value = (sample[begin + j] - centre[j]) * scale;
+      const double rest = value - std::nearbyint(std::clamp(value, -128.0, 127.0));
+      error += rest * rest;
+    }
+    total += std::sqrt(error);
+  }
+  return total / scale;
+}
+
 bool screen_serves(Metric metric, ScreenType type, std::int64_t d) {
   const bool product = metric == Metric::euclidean || metric == Metric::sqeuclidean || metric == Metric::cosine ||
                        metric == Metric::inner_product;
@@ -138,6 +142,7 @@ std::vector<ScreenType> screen_types(const kernels::NearestTask& task, const Sim
   if (task.method != Method::fused) return {};
   if (task.screen != ScreenType::automatic) return {task.screen};
   std::vector<ScreenType> types;
+  if (task.pruned) types.push_back(ScreenType::int8);
   for (const ScreenType type : {ScreenType::int8, ScreenType::bfloat16, ScreenType::float32}) {
     if (simd.quick[screen_index(type)] && screen_serves(task.metric, type, task.queries.cols())) types.push_back(type);
   }
@@ -148,17 +153,30 @@ kernels::PackedKind packed_kind(Metric metric, ScreenType type, const SimdKernel
   return {metric == Metric::sqeuclidean ? Metric::euclidean : metric, type, simd.tile_rows};
 }
 
+kernels::PackedKind packed_kind(const kernels::NearestTask& task, const std::vector<ScreenType>& types,
+                                std::size_t level, const SimdKernels& simd) {
+  kernels::PackedKind kind = packed_kind(task.metric, types[level], simd);
+  kind.pruned = task.pruned && level == 0;
+  return kind;
+}
+
 std::vector<Screen> make_ladder(const Context& ctx, const kernels::NearestTask& task,
                                 const std::vector<ScreenType>& types) {
   std::vector<Screen> ladder;
   ladder.reserve(types.size());
+  const SimdKernels& simd = simd_kernels(ctx.isa());
   for (const ScreenType type : types) {
+    const kernels::PackedKind kind = packed_kind(task, types, ladder.size(), simd);
     if (static_cast<int>(ladder.size()) < task.kept_screens) {
-      const auto kept = task.index->packed.get(packed_kind(task.metric, type, simd_kernels(ctx.isa())));
+      const auto kept = task.index->packed.get(kind);
       if (kept) {
         ladder.push_back(static_cast<const KeptRows&>(*kept).screen());
         continue;
       }
+    }
+    if (kind.pruned) {
+      ladder.push_back(pruned_screen(*task.index->packed.pruning(kind.metric)));
+      continue;
     }
     ladder.push_back(type == ScreenType::int8 ? byte_screen(ctx, task) : floating_screen(task, type));
   }

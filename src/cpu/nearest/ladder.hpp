@@ -1,6 +1,7 @@
 // Which screens a search climbs through, coarse and quick to fine and slow, and how each centers and scales the table.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "backend/nearest.hpp"
@@ -13,11 +14,21 @@ namespace vicinal::cpu {
 bool screen_serves(Metric metric, ScreenType type, std::int64_t d);
 
 /// The types of screens the search uses, from its shapes alone: the one asked for, or every one that has an instruction
-/// of its own here, coarse to fine; float32 for the papers' products. Empty for methods that compute every key.
+/// of its own here, coarse to fine (of pruned rows their images come first, as int8); float32 for the papers' products.
+/// Empty for methods that compute every key.
 std::vector<ScreenType> screen_types(const kernels::NearestTask& task, const SimdKernels& simd);
 
 /// What packed rows of a screen are kept as.
 kernels::PackedKind packed_kind(Metric metric, ScreenType type, const SimdKernels& simd);
+/// Of the task's screen of that level.
+kernels::PackedKind packed_kind(const kernels::NearestTask& task, const std::vector<ScreenType>& types,
+                                std::size_t level, const SimdKernels& simd);
+
+ScreenKind kind_of(Metric metric);
+/// The center of the floating-point screens [d].
+std::vector<double> screen_centre(const kernels::NearestTask& task);
+/// Mean length of what rounding to int8 leaves of a sample's rows, in their own unit.
+double mean_error(std::span<const double> sample, std::span<const double> centre, double scale);
 
 /// The screens themselves, those of rows that the index keeps as they were made; int8 looks at a sample of the table's
 /// rows.

@@ -53,6 +53,10 @@ constexpr std::int64_t kAlone = 1 << 17;  // columns ranked, some 30 microsecond
 constexpr std::int64_t kGroupTiles = 4;   // tiles of queries of one parallel task
 // Cycles a product of a row's and a query's column takes in each screen, roughly, where it is native.
 constexpr double kCyclesAProduct[kScreens] = {1.0 / 32, 1.0 / 45, 1.0 / 128};
+constexpr double kCyclesAByte = 0.25;       // of memory that is read in order, a core
+constexpr std::int64_t kAheadBytes = 1024;  // of a row; what follows is read in order
+constexpr double kPrunedPatience = 4;
+constexpr double kFindBytes = 512;      // as many take as long as finding a row
 constexpr std::int64_t kKeyChunk = 64;  // rows ranked in one call: their keys stay in registers and L1
 constexpr std::int64_t kChunkBytes = std::int64_t{256} << 10;  // of such rows that are materialised for it
 constexpr std::int64_t kMostParts = 64;                        // of a round
@@ -215,13 +219,13 @@ class Search {
 
   // Where the queries of a tile stand on the ladder.
   struct Climb {
-    std::uint8_t level = 0;              // the screen they use
-    std::uint8_t first = 0;              // the one that met the present block first
-    bool pending = false;                // to meet the present block again, one level up
-    bool settled = false;                // the level was chosen by trial ...
-    int blocks_left = 0;                 // ... and stays for so many blocks
-    int patience = 8;                    // blocks until the next trial, then twice as many
-    std::int64_t passed[kScreens] = {};  // survivors of the present block at each level tried
+    std::uint8_t level = 0;                  // the screen they use
+    std::uint8_t first = 0;                  // the one that met the present block first
+    bool pending = false;                    // to meet the present block again, one level up
+    bool settled = false;                    // the level was chosen by trial ...
+    int blocks_left = 0;                     // ... and stays for so many blocks
+    int patience = 8;                        // blocks until the next trial, then twice as many
+    std::int64_t passed[kScreens + 1] = {};  // survivors of the present block at each level tried
   };
 
   // One way through the table, or through a part of it, for all queries of a batch.
@@ -370,7 +374,7 @@ class Search {
     const std::scoped_lock lock(kept_mutex_);
     std::shared_ptr<KeptRows>& kept = kept_[level];
     if (!kept) {
-      const kernels::PackedKind kind = packed_kind(task_.metric, types_[level], simd_);
+      const kernels::PackedKind kind = packed_kind(task_, types_, level, simd_);
       kept = std::static_pointer_cast<KeptRows>(task_.index->packed.get_or_make(
           kind, [&] { return std::make_shared<KeptRows>(kind, ladder_[level], n_, sizes_.block); }));
     }
@@ -570,14 +574,25 @@ class Search {
     if (!climb.pending) climb.first = climb.level;
     climb.passed[climb.level] = survivors;
     const auto d = static_cast<double>(d_);
-    const double products = static_cast<double>(queries * block.size()) * d;
-    const auto screen_cost = [&](int level) { return products * kCyclesAProduct[screen_index(types_[level])]; };
-    const auto rank_cost = [&](int level) { return static_cast<double>(climb.passed[level]) * (30 + d / 2); };
+    const auto size = static_cast<double>(block.size());
+    // Few queries wait for memory: of pruned rows that counts, too.
+    const double per_byte = task_.pruned ? kCyclesAByte : 0;
+    const double shared = per_byte / static_cast<double>(batch.tiles());
+    const double each = 30 + d / 2 + per_byte * (kFindBytes + static_cast<double>(block.element_bytes()));
+    const auto screen_cost = [&](int level) {
+      const auto columns = static_cast<double>(ladder_[level].columns());
+      return static_cast<double>(queries) * size * columns * kCyclesAProduct[screen_index(types_[level])] +
+             size * static_cast<double>(ladder_[level].row_bytes()) * shared;
+    };
+    const auto rank_cost = [&](int level) { return static_cast<double>(climb.passed[level]) * each; };
     const bool finest = climb.level + 1 == static_cast<int>(types_.size());
     // Of a sample only the best are ranked: there a screen has failed when it tells next to nothing apart.
     const auto failed = [&] {
       if (stage == Stage::sample) return survivors > queries * block.size() / 2;
-      return rank_cost(climb.level) > screen_cost(climb.level + 1);
+      // Pruned rows were chosen because a sample says that they pay: what the first limits leave is no reason to read
+      // all columns.
+      const double patience = task_.pruned && climb.level == 0 ? kPrunedPatience : 1;
+      return rank_cost(climb.level) > patience * screen_cost(climb.level + 1);
     };
     if (!finest && !climb.settled && failed()) {
       climb.pending = true;
@@ -719,7 +734,7 @@ class Search {
       tile.b = all[s].b;
       tile.threshold = fused ? all[s].threshold : none.threshold;
       tile.least = fused ? all[s].least : none.least;
-      tile.words = Screen::row_bytes(types_[level], d_) / 4;
+      tile.words = ladder_[level].row_bytes() / 4;
       tile.valid_queries = static_cast<std::int32_t>(queries_of(batch, tiles[s]));
       tile.survivors = scratch.survivors.data() + slot * capacity;
       tile.capacity = capacity;
@@ -848,7 +863,13 @@ class Search {
       rows.elements[s] = block.rows()[row];
       rows.zero[s] = block.is_zero(row);
     } else if (block.borrows()) {
-      rows.elements[s] = block.borrowed(row);
+      const void* const elements = block.borrowed(row);
+      rows.elements[s] = elements;
+      if (task_.pruned) {  // many rows far from each other: they are fetched while others are
+        const auto* const bytes = static_cast<const std::byte*>(elements);
+        const std::int64_t ahead = std::min<std::int64_t>(block.element_bytes(), kAheadBytes);
+        for (std::int64_t at = 0; at < ahead; at += 64) __builtin_prefetch(bytes + at);
+      }
       rows.zero[s] = false;
     } else {
       const std::int64_t bytes = block.element_bytes();
@@ -1028,9 +1049,11 @@ std::vector<kernels::PackedNeed> packed_needs(const Context& ctx, const kernels:
   const std::vector<ScreenType> types = screen_types(task, simd);
   const std::int64_t block = Sizes(task, simd, types).block;
   std::vector<kernels::PackedNeed> needs;
-  for (const ScreenType type : types) {
-    const kernels::PackedKind kind = packed_kind(task.metric, type, simd);
-    needs.push_back({kind, KeptRows::bytes(kind, task.index->table.cols(), task.index->distinct_rows(), block)});
+  for (std::size_t level = 0; level < types.size(); ++level) {
+    const kernels::PackedKind kind = packed_kind(task, types, level, simd);
+    const std::int64_t columns =
+        kind.pruned ? task.index->packed.pruning(kind.metric)->columns : task.index->table.cols();
+    needs.push_back({kind, KeptRows::bytes(kind, columns, task.index->distinct_rows(), block)});
   }
   return needs;
 }

@@ -34,7 +34,7 @@ void QueryBatch::load(const Context& ctx, std::int64_t begin, std::int64_t end) 
   wide_.reserve(size() * padded_d_);
   zero_.assign(static_cast<std::size_t>(size()), 0);
   for (std::size_t s = 0; s < screens_.size(); ++s) {
-    packed_[s].row_bytes = Screen::row_bytes(screens_[s].type(), d_);
+    packed_[s].row_bytes = screens_[s].row_bytes();
     packed_[s].panels.reserve(tiles() * width * packed_[s].row_bytes);
     packed_[s].terms.resize(static_cast<std::size_t>(size()));
   }

@@ -109,7 +109,25 @@ Screen::Screen(ScreenType type, ScreenKind kind, std::int64_t d, double scale, s
   tiny_ = 2 * steps * (type == ScreenType::bfloat16 ? 0x1p-126 : 0x1p-149);
 }
 
+Screen::Screen(ScreenType type, ScreenKind kind, double scale, std::vector<double> centre,
+               std::shared_ptr<const Projection> projection)
+    : Screen(type, kind, projection->columns(), scale, std::move(centre)) {
+  projection_ = std::move(projection);
+}
+
 RoundedRow Screen::pack(const double* row, Side side, std::byte* panel, std::int64_t lane, std::int64_t width) const {
+  if (!projection_) return pack_columns(row, side, panel, lane, width);
+  double image[Projection::kMaxAxes + 1];
+  const double length = projection_->map(row, image);
+  RoundedRow rounded = pack_columns(image, side, panel, lane, width);
+  rounded.length = length;
+  if (!(length < kInfinity)) rounded.finite = false;
+  if (side == Side::row && !(length * kGrow + 0x1p-500 <= projection_->longest())) rounded.finite = false;
+  return rounded;
+}
+
+RoundedRow Screen::pack_columns(const double* row, Side side, std::byte* panel, std::int64_t lane,
+                                std::int64_t width) const {
   const double* centre = centre_.data();
   if (type_ == ScreenType::float32) {
     float* out = reinterpret_cast<float*>(panel) + lane;
@@ -171,13 +189,18 @@ QueryTerms Screen::query_terms(const RoundedRow& row) const {
   QueryTerms query{row.exact_sq, row.rounded_sq, measured_error(row), std::sqrt(row.weighted_sq) * (1 + 0x1p-30), true};
   // Rows are no longer than sqrt(2d) < 2^11 after scaling, so below this every partial sum stays finite.
   query.usable = row.finite && row.rounded_sq < 0x1p160;
+  if (projection_) {
+    query.slack = kind_ == ScreenKind::product ? scale_ * scale_ * projection_->product_slack(row.length)
+                                               : scale_ * projection_->distance_slack(row.length);
+    query.slack *= kGrow;
+  }
   return query;
 }
 
 Threshold Screen::threshold(const QueryTerms& query, double key, double typical_norm) const {
   const Threshold open{0, 0, -kInfinity};
   if (!query.usable || !(key < kInfinity)) return open;
-  const auto d = static_cast<double>(d_);
+  const auto d = static_cast<double>(projection_ ? std::max(d_, projection_->cols()) : d_);  // the key's, too
   const double margin = (d + 8) * 0x1p-51;
   const bool integer = type_ == ScreenType::int8;
   const double norms = integer ? 1 : 0.5;  // |y~| <= norms * kappa_y
@@ -192,8 +215,9 @@ Threshold Screen::threshold(const QueryTerms& query, double key, double typical_
     b += norms * (query.rho + (d + 4) * 0x1p-51 * length);
     t = -key * scale_ * scale_;
     t -= std::fabs(t) * 0x1p-50 + d * 0x1p-1073 * scale_ * scale_;  // the key's products may have vanished
+    t -= query.slack * kGrow;
   } else {
-    const double reach = scale_ * std::sqrt(key * (1 + margin) + d * 0x1p-1072) * (1 + 0x1p-50);
+    const double reach = scale_ * std::sqrt(key * (1 + margin) + d * 0x1p-1072) * (1 + 0x1p-50) + query.slack;
     if (reach > typical_norm) {
       a = reach;
       b += norms * query.rho;

@@ -41,13 +41,19 @@
 //   drop when sum < least = floor(t + (A - a) min rho + (B - b) min |y~|), at most 2^28, minima over the block's rows:
 // an answer has x~.y~ - h + rho_y^2/2 + a rho_y + b |y~| >= t, and the rest of `sum` is at least the rest of `least`.
 // At the cap of 2^30 a row survives every threshold, because x~.y~ - h >= -24576 d.
+//
+// Of images in few columns (projection.hpp) X and Y are the computed images, and U grows by how much their distance may
+// exceed that of the rows, t of form P falls by how much their product may be below. A row longer than the projection
+// allows always survives.
 #pragma once
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "cpu/nearest/projection.hpp"
 #include "vicinal/graph.hpp"
 
 namespace vicinal::cpu {
@@ -60,6 +66,7 @@ struct RoundedRow {
   double weighted_sq;  // sum w_l y~_l^2
   double sum;          // sum y~_l
   bool finite;         // every y~ and every sum is finite
+  double length = 0;   // of an image: what Projection::map returned
 };
 
 enum class ScreenKind : std::uint8_t { distance, product };
@@ -78,7 +85,8 @@ struct QueryTerms {
   double rounded_sq;
   double rho;
   double kappa;
-  bool usable;  // false: too large for the screen; every row survives
+  bool usable;       // false: too large for the screen; every row survives
+  double slack = 0;  // what the errors of images add to U, or take from t of form P, in the unit of the scale
 };
 
 /// The kernel's per-query operands (float32 values for the floating-point screens).
@@ -96,6 +104,9 @@ class Screen {
  public:
   /// center: empty for zeros. scale: a power of two for the floating-point types.
   Screen(ScreenType type, ScreenKind kind, std::int64_t d, double scale, std::vector<double> centre);
+  /// A screen of images: `centre` is theirs. It packs rows of projection->cols() columns.
+  Screen(ScreenType type, ScreenKind kind, double scale, std::vector<double> centre,
+         std::shared_ptr<const Projection> projection);
 
   /// Largest d that the bound of a type covers.
   static std::int64_t largest_columns(ScreenType type);
@@ -107,6 +118,9 @@ class Screen {
   [[nodiscard]] ScreenType type() const noexcept { return type_; }
   [[nodiscard]] double scale() const noexcept { return scale_; }
   [[nodiscard]] const std::vector<double>& centre() const noexcept { return centre_; }
+  /// Columns that it compares, and bytes of a row packed for it.
+  [[nodiscard]] std::int64_t columns() const noexcept { return d_; }
+  [[nodiscard]] std::int64_t row_bytes() const { return row_bytes(type_, d_); }
 
   enum class Side : std::uint8_t { row, query };
   /// Rounds a row and writes it to lane `lane` of a panel of `width` rows, [words a row][width] of 32 bits.
@@ -123,11 +137,14 @@ class Screen {
   [[nodiscard]] Threshold threshold(const QueryTerms& query, double key, double typical_norm) const;
 
  private:
+  RoundedRow pack_columns(const double* row, Side side, std::byte* panel, std::int64_t lane, std::int64_t width) const;
+
   ScreenType type_;
   ScreenKind kind_;
   std::int64_t d_;
   double scale_;
   std::vector<double> centre_;
+  std::shared_ptr<const Projection> projection_;  // null: rows as they are
   double beta_;
   double tiny_;
 };

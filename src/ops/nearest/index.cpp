@@ -67,17 +67,25 @@ void ops::pack_now(const Context& ctx, const kernels::Prepared& prepared, std::s
     task.metric = kind.metric;
     task.k = 1;
     if (!backend.can_fuse(task)) continue;
+    if (kind.pruned) {
+      if (held + backend.pruning_bytes(task) > ctx.memory_limit()) continue;
+      task.pruned = backend.prunes(ctx, task);
+      if (!task.pruned) continue;
+    }
     std::optional<kernels::PackedNeed> found;
     for (const kernels::PackedNeed& need : backend.packed_needs(ctx, task)) {
+      if (need.kind.pruned != kind.pruned) continue;
       if (need.kind.screen != kind.screen && kind.screen != ScreenType::automatic) continue;
       found = need;
       break;
     }
     if (!found) continue;  // searches on this machine do not use that screen
-    task.screen = found->kind.screen;
+    if (!kind.pruned) task.screen = found->kind.screen;
     task.kept_screens = 1;
     const std::uint64_t more = prepared.packed.get(found->kind) == nullptr ? found->bytes : 0;
-    if (held + prepared.packed.bytes() + more + backend.host_bytes(ctx, task) > ctx.memory_limit()) continue;
+    if (held + prepared.packed.bytes() + prepared.packed.noted_bytes() + more + backend.host_bytes(ctx, task) >
+        ctx.memory_limit())
+      continue;
     backend.pack(ctx, task);
   }
 }
@@ -95,16 +103,18 @@ std::shared_ptr<const kernels::Prepared> ops::prepare(const Context& ctx, const 
   kernels::backend_of(ctx).nearest().prepare(ctx, *prepared);
   if (options.tree) make_tree(ctx, *prepared);
   if (options.packed != Packing::never) prepared->packed.allow();
-  if (options.packed == Packing::now) {
-    const kernels::PackedKind first = {Metric::euclidean, ScreenType::automatic, 0};
-    pack_now(ctx, *prepared, {&first, 1}, static_cast<std::uint64_t>(copied));
-  }
+  if (options.pruned != Packing::never) prepared->packed.allow_pruned();
+  std::vector<kernels::PackedKind> kinds;
+  if (options.pruned == Packing::now) kinds.push_back({Metric::euclidean, ScreenType::int8, 0, true});
+  if (options.packed == Packing::now) kinds.push_back({Metric::euclidean, ScreenType::automatic, 0});
+  pack_now(ctx, *prepared, kinds, static_cast<std::uint64_t>(copied));
   return prepared;
 }
 
 Index::Index(const Context& ctx, const TableView& table, const IndexOptions& options) try {
   const core::Entry entry;
   if (options.packed > Packing::now) refuse("packed: is not one of automatic, never, now");
+  if (options.pruned > Packing::now) refuse("pruned: is not one of automatic, never, now");
   prepared_ = ops::prepare(ctx, table, options);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

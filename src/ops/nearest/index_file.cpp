@@ -29,7 +29,8 @@ using nlohmann::json;
 
 constexpr std::int64_t kBlockBytes = 4 << 20;  // of the table written, or summed, at a time
 constexpr std::int64_t kTableAlignment = 64;
-constexpr std::int64_t kMostPacked = 9;  // three metrics and three screens
+constexpr std::int64_t kMostPacked = 12;  // three metrics, three screens and pruned rows
+constexpr std::int64_t kPruned = 16;      // added to the screen of pruned rows
 
 struct DTypeName {
   DType dtype;
@@ -240,7 +241,8 @@ std::vector<std::int64_t> packed_in(const kernels::Prepared& index) {
   std::set<std::pair<std::int64_t, std::int64_t>> kinds;
   for (const auto& table : index.packed.all()) {
     if (!table->is_complete()) continue;
-    kinds.emplace(static_cast<std::int64_t>(table->kind().metric), static_cast<std::int64_t>(table->kind().screen));
+    kinds.emplace(static_cast<std::int64_t>(table->kind().metric),
+                  static_cast<std::int64_t>(table->kind().screen) + (table->kind().pruned ? kPruned : 0));
   }
   std::vector<std::int64_t> numbers;
   for (const auto& [metric, screen] : kinds) numbers.insert(numbers.end(), {metric, screen});
@@ -251,13 +253,15 @@ std::vector<kernels::PackedKind> packed_kinds(const Place& place, const std::vec
   std::vector<kernels::PackedKind> kinds;
   for (std::size_t i = 0; i < numbers.size(); i += 2) {
     const auto metric = static_cast<Metric>(numbers[i]);
-    const auto screen = static_cast<ScreenType>(numbers[i + 1]);
-    const bool known = (numbers[i] == static_cast<std::int64_t>(Metric::euclidean) ||
-                        numbers[i] == static_cast<std::int64_t>(Metric::cosine) ||
-                        numbers[i] == static_cast<std::int64_t>(Metric::inner_product)) &&
-                       numbers[i + 1] >= static_cast<std::int64_t>(ScreenType::float32) &&
-                       numbers[i + 1] <= static_cast<std::int64_t>(ScreenType::int8);
-    const kernels::PackedKind kind = {metric, screen, 0};
+    const auto int8 = static_cast<std::int64_t>(ScreenType::int8);
+    const bool pruned = numbers[i + 1] == int8 + kPruned;
+    const auto screen = pruned ? ScreenType::int8 : static_cast<ScreenType>(numbers[i + 1]);
+    const bool known =
+        (numbers[i] == static_cast<std::int64_t>(Metric::euclidean) ||
+         numbers[i] == static_cast<std::int64_t>(Metric::cosine) ||
+         numbers[i] == static_cast<std::int64_t>(Metric::inner_product)) &&
+        (pruned || (numbers[i + 1] >= static_cast<std::int64_t>(ScreenType::float32) && numbers[i + 1] <= int8));
+    const kernels::PackedKind kind = {metric, screen, 0, pruned};
     if (!known || std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) {
       refuse_part(place, "its packed rows are of no known kind, or of one kind twice");
     }
@@ -393,7 +397,11 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
   index.packed.allow();
   if (shape.packed > 0) {
     const std::size_t at_packed = tensors->size() - 3 - shape.arrays.size();
-    index.packed.remember(packed_kinds(place, read_values<std::int64_t>(at(at_packed), 2 * shape.packed)));
+    auto kinds = packed_kinds(place, read_values<std::int64_t>(at(at_packed), 2 * shape.packed));
+    if (std::any_of(kinds.begin(), kinds.end(), [](const auto& packed_kind) { return packed_kind.pruned; })) {
+      index.packed.allow_pruned();
+    }
+    index.packed.remember(std::move(kinds));
   }
   if (parts != nullptr) {
     parts->metadata = metadata;

@@ -227,10 +227,11 @@ int kept_screens(const Context& ctx, const NearestTask& task, bool keeps, bool d
   const kernels::PackedSlot& packed = task.index->packed;
   const std::uint64_t limit = ctx.memory_limit();
   std::vector<kernels::PackedKind> kinds;
-  held = 0;
-  if (bytes > limit) return 0;
-  if (keeps && packed.keeps()) {
+  held = packed.noted_bytes();
+  if (bytes > limit || held > limit - bytes) return 0;
+  if (keeps) {
     for (const kernels::PackedNeed& need : kernels::backend_of(ctx).nearest().packed_needs(ctx, task)) {
+      if (!need.kind.pruned && !packed.keeps()) break;
       if (need.bytes > limit - bytes - held) break;
       held += need.bytes;
       kinds.push_back(need.kind);
@@ -246,6 +247,11 @@ int kept_screens(const Context& ctx, const NearestTask& task, bool keeps, bool d
   }
   held += others;
   return static_cast<int>(kinds.size());
+}
+
+/// Whether a sample of the rows may be looked at.
+bool has_room_to_survey(const Context& ctx, const NearestTask& task) {
+  return kernels::backend_of(ctx).nearest().pruning_bytes(task) <= ctx.memory_limit() / 4;
 }
 
 SearchRequest within(const TableView* queries, const RadiusOptions& options) {
@@ -428,7 +434,11 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
     const bool counts = task.collect == Collect::k_list && job.holds_lists;
     return counts ? static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(task.k) * 16 : 0;
   };
-  const bool keeps = request.keeps_packed && index.packed.keeps();
+  const bool may_fuse = request.method == Method::automatic || request.method == Method::fused;
+  if (request.keeps_packed && index.packed.prunes() && may_fuse && has_room_to_survey(ctx, task)) {
+    task.pruned = backend.nearest().prunes(ctx, task);
+  }
+  bool keeps = request.keeps_packed && (index.packed.keeps() || task.pruned);
   task.kept_screens = keeps ? 1 : 0;  // for the choice: how many, the memory decides
   choose_method(ctx, request.method, largest_magnitude(index), task, job.plan);
   const bool rated = task.method == Method::fused || task.method == Method::direct;
@@ -448,6 +458,14 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
   };
   std::uint64_t held = 0;
   task.kept_screens = kept_screens(ctx, task, keeps, request.drops_packed, bytes_beside_packed(), held);
+  if (task.pruned && task.kept_screens == 0) {  // no room for them
+    task.pruned = false;
+    keeps = request.keeps_packed && index.packed.keeps();
+    task.kept_screens = keeps ? 1 : 0;
+    choose_method(ctx, request.method, largest_magnitude(index), task, job.plan);
+    job.plan.reason += of_tree;
+    task.kept_screens = kept_screens(ctx, task, keeps, request.drops_packed, bytes_beside_packed(), held);
+  }
   if (keeps && task.kept_screens == 0 && task.method == Method::fused) {  // a choice that counted on it
     choose_method(ctx, request.method, largest_magnitude(index), task, job.plan);
     job.plan.reason += of_tree;
