@@ -33,3 +33,13 @@ def test_few_queries_are_screened_once_rows_are_packed():
 def test_other_words_are_refused():
     with pytest.raises(vc.InvalidArgument, match="packed"):
         vc.Index(ROWS, packed="always")
+
+
+@pytest.mark.parametrize("pruned", ["automatic", "never", "now"])
+def test_answers_do_not_depend_on_pruned_rows(pruned, tmp_path):
+    rows = ROWS / (1 + np.arange(32, dtype=np.float32)) ** 2
+    index = vc.Index(rows, pruned=pruned)
+    for queries in (1, 30, 1):
+        same(index.knn(rows[:queries] + 0.5, k=5), vc.knn(rows, rows[:queries] + 0.5, k=5, method="direct"))
+    index.save(tmp_path / "rows.vidx")
+    same(vc.Index.load(tmp_path / "rows.vidx").knn(rows[7:9], k=3), index.knn(rows[7:9], k=3))
