@@ -19,6 +19,7 @@ their names come first: a.seconds. Faults are:
 
 import bisect
 import json
+import math
 import pathlib
 import re
 import shutil
@@ -40,7 +41,13 @@ class Record(dict):
         return self[name] if dict.__contains__(self, name) else super().__getattribute__(name)
 
 
-CALLS = {"median": statistics.median, "mean": statistics.mean, "stdev": statistics.stdev, "min": min, "max": max,
+def short(value, digits):
+    """6.4e9 and 3e-7, with `digits` after the point."""
+    mantissa, exponent = f"{value:.{digits}e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+CALLS = {"short": short, "ceil": math.ceil, "median": statistics.median, "mean": statistics.mean, "stdev": statistics.stdev, "min": min, "max": max,
          "sum": sum, "len": len, "round": round, "abs": abs, "sorted": sorted, "zip": zip, "all": all, "any": any,
          "int": int, "float": float, "__builtins__": {}}
 
@@ -88,6 +95,10 @@ def pages_of(root):
     return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
 
 
+def pages_with_figures(root):
+    return [path for path in [*pages_of(root), root / "bench" / "README.md"] if path.is_file()]
+
+
 def texts_of(root):
     """What may name a result: (path, text)."""
     files = [root / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "bench/results/README.md")]
@@ -130,7 +141,7 @@ def faults_of(root, commits):
             yield f"{path.name}: its commit {result['commit']} is not in the history"
 
     claims, unclaimed = claims_of(root)
-    pages = {path.relative_to(root).as_posix(): path.read_text() for path in pages_of(root)}
+    pages = {path.relative_to(root).as_posix(): path.read_text() for path in pages_with_figures(root)}
     plain = {name: one_space(text) for name, text in pages.items()}
     claimed = set()
     for file, claim in claims:
@@ -157,7 +168,7 @@ def faults_of(root, commits):
     yield from (f"{result}: no page, script, test or claim names it" for result in sorted(results.keys() - named)
                 if not any(result in text for text in texts.values()))
 
-    linked = {result for text in pages.values() for result in LINK.findall(text)}
+    linked = {result for path in pages_of(root) for result in LINK.findall(path.read_text())}
     yield from (f"{result}: a page links to it, and it has no claim"
                 for result in sorted(linked - claimed - set(unclaimed)))
     yield from (f"bench/claims/unclaimed.json: {result} has a claim, or no page links to it"
@@ -202,7 +213,7 @@ def check_faults(folder):
 
 def check_digits(root, folder):
     """With one other digit in README, in a page of docs or in a result, this tree has one fault more."""
-    for path in [*pages_of(root), *(root / "bench").glob("results/*"), *(root / "bench").glob("claims/*")]:
+    for path in [*pages_with_figures(root), *(root / "bench").glob("results/*"), *(root / "bench").glob("claims/*")]:
         copy = folder / path.relative_to(root)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
