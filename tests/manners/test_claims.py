@@ -13,8 +13,7 @@ their names come first: a.seconds. Faults are:
 - a claim whose text is not in its page (white space counts as one space), or that cannot be computed
 - a page, script or claim that names a result that is not there
 - a result that no page, script, test or claim names
-- a result that README.md or a page of docs links to, and that has no claim. bench/claims/unclaimed.json lists those
-  that have none yet; a name in it that has a claim, or that no page links to, is a fault.
+- a result that README.md or a page of docs names, and that has no claim
 """
 
 import bisect
@@ -30,7 +29,6 @@ import tempfile
 
 FIELDS = ("machine", "date", "commit")
 NAME = re.compile(r"(?<![\w*-])[a-z][\w.-]*-\d{4}-\d\d-\d\d[\w.-]*?\.jsonl?\b")
-LINK = re.compile(r"bench/results/([\w.-]+\.json)\b")
 SOURCES = {".md", ".py", ".sh", ".cpp", ".cu", ".hpp", ".json", ".txt", ".cmake"}
 
 
@@ -47,9 +45,8 @@ def short(value, digits):
     return f"{mantissa}e{int(exponent)}"
 
 
-CALLS = {"short": short, "ceil": math.ceil, "median": statistics.median, "mean": statistics.mean, "stdev": statistics.stdev, "min": min, "max": max,
-         "sum": sum, "len": len, "round": round, "abs": abs, "sorted": sorted, "zip": zip, "all": all, "any": any,
-         "int": int, "float": float, "__builtins__": {}}
+CALLS = {"short": short, "ceil": math.ceil, "median": statistics.median, "mean": statistics.mean, "min": min,
+         "max": max, "sum": sum, "len": len, "round": round, "abs": abs, "any": any, "__builtins__": {}}
 
 
 def read_result(path):
@@ -80,7 +77,9 @@ def history(root):
     """Sorted hashes of all commits; None if the tree has no complete history."""
     def git(*arguments):
         return subprocess.run(["git", "-C", root, *arguments], text=True, capture_output=True)
-    if git("rev-parse", "--show-cdup").stdout.strip() or git("rev-parse", "--is-shallow-repository").stdout != "false\n":
+    if shutil.which("git") is None or git("rev-parse", "--show-cdup").stdout.strip():
+        return None
+    if git("rev-parse", "--is-shallow-repository").stdout != "false\n":
         return None
     log = git("rev-list", "HEAD")
     return sorted(log.stdout.split()) if log.returncode == 0 else None
@@ -113,15 +112,9 @@ def texts_of(root):
 
 
 def claims_of(root):
-    """The claims with their files, and the results without one."""
-    claims, unclaimed = [], []
-    for path in sorted((root / "bench" / "claims").glob("*.json")):
-        content = json.loads(path.read_text())
-        if path.name == "unclaimed.json":
-            unclaimed = content
-        else:
-            claims += [(path.name, claim) for claim in content]
-    return claims, unclaimed
+    """(file, claim)."""
+    return [(path.name, claim) for path in sorted((root / "bench" / "claims").glob("*.json"))
+            for claim in json.loads(path.read_text())]
 
 
 def faults_of(root, commits):
@@ -140,7 +133,7 @@ def faults_of(root, commits):
         elif commits is not None and not is_commit(str(result["commit"]), commits):
             yield f"{path.name}: its commit {result['commit']} is not in the history"
 
-    claims, unclaimed = claims_of(root)
+    claims = claims_of(root)
     pages = {path.relative_to(root).as_posix(): path.read_text() for path in pages_with_figures(root)}
     plain = {name: one_space(text) for name, text in pages.items()}
     claimed = set()
@@ -168,11 +161,8 @@ def faults_of(root, commits):
     yield from (f"{result}: no page, script, test or claim names it" for result in sorted(results.keys() - named)
                 if not any(result in text for text in texts.values()))
 
-    linked = {result for path in pages_of(root) for result in LINK.findall(path.read_text())}
-    yield from (f"{result}: a page links to it, and it has no claim"
-                for result in sorted(linked - claimed - set(unclaimed)))
-    yield from (f"bench/claims/unclaimed.json: {result} has a claim, or no page links to it"
-                for result in sorted(set(unclaimed) - (linked - claimed)))
+    shown = {result for path in pages_of(root) for result in NAME.findall(path.read_text())}
+    yield from (f"{result}: a page names it, and it has no claim" for result in sorted(shown - claimed))
 
 
 def write(root, files):
@@ -200,9 +190,7 @@ def check_faults(folder):
         ({"bench/results/b-2026-11-28.jsonl": "{}\n{}\n"}, "not one JSON object"),
         ({"bench/results/b.json": result}, "no page, script, test or claim names it"),
         ({"docs/b.md": "b-2026-11-28.json"}, "there is no result"),
-        ({"bench/claims/a.json": []}, "has no claim"),
-        ({"bench/claims/a.json": [], "bench/claims/unclaimed.json": [name]}, None),
-        ({"bench/claims/unclaimed.json": [name]}, "has a claim, or"),
+        ({"bench/claims/a.json": []}, "it has no claim"),
     ]
     for number, (change, fault) in enumerate(cases):
         root = folder / str(number)
@@ -231,7 +219,7 @@ def check_digits(root, folder):
         return match.group()[:-1] + str((int(match.group()[-1]) + 1) % 10)
 
     for page in ("README.md", "docs/performance.md"):
-        claim = next(claim for _, claim in claims_of(root)[0] if claim["page"] == page)
+        claim = next(claim for _, claim in claims_of(root) if claim["page"] == page)
         words = r"\s+".join(map(re.escape, computed(claim, results).split()))
         assert is_seen(folder / page, lambda text: re.sub(
             words, lambda found: re.sub(r"\d(?=\D*$)", other_digit, found.group(), count=1), text)), claim
@@ -249,11 +237,10 @@ def main():
     if not faults:
         with tempfile.TemporaryDirectory() as folder:
             check_digits(root, pathlib.Path(folder))
-    claims, unclaimed = claims_of(root)
+    claims = claims_of(root)
     if commits is None:
         print("no complete history of git here: the commits of results are not looked up")
-    print("\n".join(faults) or f"{len(claims)} claims, {sum(len(claim['values']) for _, claim in claims)} figures; "
-          f"{len(unclaimed)} results that a page links to without one")
+    print("\n".join(faults) or f"{len(claims)} claims, {sum(len(claim['values']) for _, claim in claims)} figures")
     return 1 if faults else 0
 
 
