@@ -46,7 +46,7 @@ def short(value, digits):
 
 
 CALLS = {"short": short, "ceil": math.ceil, "median": statistics.median, "mean": statistics.mean, "min": min,
-         "max": max, "sum": sum, "len": len, "round": round, "abs": abs, "any": any, "__builtins__": {}}
+         "max": max, "sum": sum, "len": len, "round": round, "abs": abs, "any": any, "float": float, "__builtins__": {}}
 
 
 def read_result(path):
