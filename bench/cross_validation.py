@@ -50,7 +50,7 @@ def main():
         chosen = told["cross_validation"]
         times["choice"]["seconds"].append(told["stats"]["prepare_seconds"] + chosen["search_seconds"] + chosen["score_seconds"])
         times["choice"]["processor_seconds"].append(spent)
-    result = {"script": "bench/cross_validation.py", "processor": processor(), "commit": options.commit,
+    result = {"script": "bench/cross_validation.py", "machine": processor(), "commit": options.commit,
               "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), "rows": 60000, "columns": 784,
               "threads": told["plan"]["threads"], "k": chosen["k"], "accuracy": chosen["best"],
               "topped_up": chosen["topped_up"], "neighbors_searched": chosen["neighbors_searched"], **times}

@@ -88,8 +88,7 @@ def device(_):
 
 def kmeans_speed(_):
     panels = []
-    for line in (RESULTS / "kmeans-peers-xeon2-2026-11-22-8213057.jsonl").read_text().splitlines():
-        job = json.loads(line)
+    for job in result_of("kmeans-peers-xeon2-2026-11-22-8213057.json")["jobs"]:
         names = ("vicinal", "sklearn", "sklearnex")
         rows = [(NAMES.get(name, name), job[name]["ms_an_iteration"], "") for name in names]
         panels.append((f"{job['rows']:,} rows, {job['cols']} columns", f"{job['clusters']} clusters, one iteration",

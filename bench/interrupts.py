@@ -203,7 +203,7 @@ def main():
     def save():  # after each stage: the whole takes half an hour
         if options.output:
             machine = {"cores": os.cpu_count(), "system": platform.platform()}
-            found = {"commit": options.commit, "machine": machine, "rows": rows}
+            found = {"date": time.strftime("%Y-%m-%d"), "commit": options.commit, "machine": machine, "rows": rows}
             options.output.write_text(json.dumps(found, indent=1) + "\n")
 
     with tempfile.TemporaryDirectory() as name:

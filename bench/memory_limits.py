@@ -235,7 +235,8 @@ def main():
                   f"{row['last']:13} {over:>8} {row.get('slower', '-'):>6}", flush=True)
     if options.output:
         machine = {"cores": os.cpu_count(), "system": platform.platform()}
-        text = json.dumps({"commit": options.commit, "machine": machine, "base": base, "cases": rows}, indent=1)
+        head = {"date": time.strftime("%Y-%m-%d"), "commit": options.commit, "machine": machine}
+        text = json.dumps({**head, "base": base, "cases": rows}, indent=1)
         pathlib.Path(options.output).write_text(text + "\n")
 
 

@@ -71,7 +71,7 @@ def main():
         ranges = np.nanmax(rows, axis=0) - np.nanmin(rows, axis=0)
         differing = np.abs(np.load(paths[1]) - np.load(paths[2])) > 1e-9 * ranges
     ratio = statistics.median(theirs) / statistics.median(ours)
-    result = {"script": "bench/missing.py", "processor": processor(), "threads": len(os.sched_getaffinity(0)),
+    result = {"script": "bench/missing.py", "machine": processor(), "threads": len(os.sched_getaffinity(0)),
               "commit": options.commit, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
               "rows": options.rows, "columns": options.columns, "share": options.share, "k": options.k,
               "filled": told["filled"], "differing": int(differing.sum()), "vicinal": {"seconds": ours},

@@ -64,7 +64,7 @@ def main():
     row["ratio"] = row["automatic"]["median"] / min(other["median"] for other in others)
     row["ratio_of_least"] = row["automatic"]["min"] / min(other["min"] for other in others)
     rows = json.loads(options.output.read_text()) if options.output.exists() else {}
-    rows[options.name] = row
+    rows = {"machine": machine, "date": row["date"], "commit": options.commit, **rows, options.name: row}
     options.output.write_text(json.dumps(rows, indent=2) + "\n")
     print(f"{options.name}: {plan['method']}, ratio {row['ratio']:.3f}, of the least times {row['ratio_of_least']:.3f}")
 

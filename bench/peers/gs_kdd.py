@@ -176,7 +176,7 @@ def report(options, synthetic, lines):
     asked = options.draws * (TEST_NORMAL + TEST_ATTACKS) * len(lines)
     print(f"{asked} predictions, {wrong} differ on rows that are not tied ({source})")
     if options.output:
-        head = {"script": "bench/peers/gs_kdd.py", "data": source, "processor": processor(), "commit": options.commit,
+        head = {"script": "bench/peers/gs_kdd.py", "data": source, "machine": processor(), "commit": options.commit,
                 "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
                 "scikit_learn": sklearn.__version__, "tied_within": TIED, "draws": options.draws,
                 "rates": "[detection, false alarms] a draw"}

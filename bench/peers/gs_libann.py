@@ -69,7 +69,7 @@ def main():
     parser.add_argument("--most-rows", type=int, default=ROWS[-1])
     options = parser.parse_args()
     libann = Libann()
-    report = {"what": "libann, GS table 1: m 1200, k 25, one thread", "processor": processor(),
+    report = {"what": "libann, GS table 1: m 1200, k 25, one thread", "machine": processor(),
               "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d"), "commit": options.commit,
               "version": libann.version, "lines": []}
     random = np.random.default_rng()

@@ -14,7 +14,9 @@ float64. One JSON line on stdout.
 import argparse
 import importlib.metadata
 import json
+import os
 import pathlib
+import platform
 import subprocess
 import sys
 import tempfile
@@ -111,6 +113,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--first", action="store_true", help="time iterations 2 to 5 instead of 6 to 25")
     parser.add_argument("--peers", default="sklearn,sklearnex,faiss,superkmeans")
+    parser.add_argument("--commit", default="")
     options = parser.parse_args()
     short, long = (1, 5) if options.first else (5, 25)
     draws = np.random.default_rng(0)
@@ -141,7 +144,9 @@ def main():
         result[peer] = {"ms_an_iteration": 1e3 * (most - least) / max(1, many - few), "iterations": many,
                         "inertia": work.inertia, "labels_as_ours": float((work.labels == all_["vicinal"].labels).mean()),
                         **work.about}
-    print(json.dumps(result))
+    machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
+    print(json.dumps({"machine": machine, "date": time.strftime("%Y-%m-%d"), "commit": options.commit,
+                      "jobs": [result]}))
 
 
 if __name__ == "__main__":

@@ -333,7 +333,9 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         ours = Vicinal(options.command, pathlib.Path(name), options.threads)
         for section in options.sections or SECTIONS:
-            result[section] = {"about": about(options), "result": SECTIONS[section](ours, options)}
+            told = about(options)
+            result |= {"machine": f"{told['cpu']}, {told['cores']} cores"} | {key: told[key] for key in ("date", "commit")}
+            result[section] = {"about": told, "result": SECTIONS[section](ours, options)}
             if options.output:
                 options.output.write_text(json.dumps(result, indent=1) + "\n")
     if failures:

@@ -24,6 +24,7 @@ import hashlib
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -291,7 +292,8 @@ def main():
         output = ROOT / "bench" / "results" / f"mutations-{date}-{commit}.json"
     if output:
         rows = [{key: value for key, value in result.items() if key != "digest"} for result in results]
-        output.write_text(json.dumps({"date": date, "commit": commit, **counts, "mutations": rows}, indent=1) + "\n")
+        head = {"machine": f"{platform.machine()}, {os.cpu_count()} cores", "date": date, "commit": commit}
+        output.write_text(json.dumps({**head, **counts, "mutations": rows}, indent=1) + "\n")
     return 1 if bad else 0
 
 
