@@ -21,7 +21,8 @@ struct ClusterTask {
   std::int64_t clusters = 0;
   bool sums = true;            ///< false: labels, sizes and keys only; `means` and `move` are not asked
   std::int64_t first_row = 0;  ///< of a shard: what is added to the numbers of rows in sentences
-  std::uint64_t planned = 0;   ///< bytes on the host of the whole job, as planned before the values are known
+  std::uint64_t planned =
+      0;  ///< bytes on the host of the whole job, as planned before the values are known; 0: it is not known
 };
 
 /// What work the assignments were.
@@ -46,6 +47,9 @@ struct ClusterPlan {
   MemoryNeed bytes;
   std::int64_t part = 0;       ///< rows that a device has room for at a time; 0: all
   bool seeds_on_host = false;  ///< k-means++, as a device has no room for that
+  /// More bytes on the host, by which draws of k-means++ are faster. Who plans the job counts them in
+  /// ClusterTask::planned where they fit; they are taken only if that and so many more fit.
+  std::uint64_t draw_screen = 0;
 };
 
 /// The rows of a table under assignment to centers that move (contract clause 12): centers, labels, sums of the

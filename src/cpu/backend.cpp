@@ -33,7 +33,12 @@ class CpuKMeans final : public KMeansBackend {
     return cpu::make_shard(ctx, task, whole);
   }
   ClusterPlan plan(const Context& ctx, const ClusterTask& task, std::int64_t trials) const override {
-    return {{cpu::lloyd_scratch(ctx, task) + (trials != kNoSeeding ? cpu::seeding_scratch(ctx, task, trials) : 0), 0}};
+    ClusterPlan plan;
+    plan.bytes.host = cpu::lloyd_scratch(ctx, task);
+    if (trials == kNoSeeding) return plan;
+    plan.bytes.host += cpu::seeding_scratch(ctx, task, trials);
+    plan.draw_screen = cpu::seeding_screen_bytes(ctx, task, trials);
+    return plan;
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -13,11 +14,13 @@ namespace vicinal::cpu {
 namespace {
 
 constexpr std::int64_t kBlock = 64;  // chunks, where a row takes next to nothing
-// Keys of so many pairs a row take as long as packing it. So no more time is lost than what packing takes, whether it
-// would have paid or not.
+// Keys of so many pairs a row take as long as packing it. The rows are packed when so many have been computed and more
+// than so many are to come: then no more time is lost than what packing takes, whether it would have paid or not.
 constexpr std::int64_t kPackingKeys = 12;
-// The screen is given up after a step in which one of so many pairs that it left open changed nothing.
+// The screen is given up after a step in which more than one in so many pairs that it judged were left open for
+// nothing.
 constexpr std::int64_t kUselessShare = 3;
+constexpr std::int64_t kWideRow = 1024;        // columns of a row before which a cancel is looked for
 constexpr std::int64_t kBetweenCentres = 256;  // whose keys to a draw are one task
 static_assert(kSeedingChunk % core::kMassParts == 0);
 
@@ -26,6 +29,12 @@ std::uint32_t bits_of(std::int64_t group, std::int64_t first, std::int64_t end) 
   const std::int64_t from = std::max<std::int64_t>(first - group * core::kMassParts, 0);
   const std::int64_t to = std::min<std::int64_t>(end - group * core::kMassParts, core::kMassParts);
   return static_cast<std::uint32_t>((std::uint64_t{1} << to) - (std::uint64_t{1} << from));
+}
+
+// Whether the plan counts the screen (kernels::ClusterPlan::draw_screen).
+bool has_room_for_screen(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials) {
+  const std::uint64_t bytes = seeding_screen_bytes(ctx, task, trials);
+  return bytes > 0 && task.planned > 0 && task.planned + bytes <= ctx.memory_limit();
 }
 
 }  // namespace
@@ -46,7 +55,7 @@ RowMasses::RowMasses(const Context& ctx, const kernels::ClusterTask& task, kerne
       sums_(static_cast<std::size_t>(tree_.nodes)),
       winners_(keys_.size(), 0),
       attempts_(static_cast<std::size_t>(trials)),
-      may_screen_(seeding_screen_bytes(ctx, task, trials) > 0),
+      may_screen_(has_room_for_screen(ctx, task, trials)),
       screen_first_(before_ / kSeedingChunk * kSeedingChunk),
       workers_(static_cast<std::size_t>(ctx.threads())) {
   std::fill_n(keys_.begin(), before_, 0.0);
@@ -180,14 +189,21 @@ void RowMasses::choose_screen() {
   }
   unscreened_ += computed;
   if (unscreened_ < kPackingKeys * (rows_ - before_)) return;
-  screen_ = std::make_unique<SeedingScreen>(simd_kernels(ctx_.isa()), SeedingScreen::choose(ctx_, task_.table),
-                                            rows_ - screen_first_, static_cast<std::int64_t>(attempts_.size()));
-  for (Worker& worker : workers_) worker.scratch = screen_->scratch();
-  pack_rows();
+  const auto trials = static_cast<std::int64_t>(attempts_.size());
+  if ((task_.clusters - centres_ - 1) * trials <= kPackingKeys) return;
+  try {
+    auto screen = std::make_unique<SeedingScreen>(simd_kernels(ctx_.isa()), SeedingScreen::choose(ctx_, task_.table),
+                                                  rows_ - screen_first_, trials);
+    pack_rows(*screen);
+    for (Worker& worker : workers_) worker.scratch = screen->scratch();
+    screen_ = std::move(screen);
+  } catch (const std::bad_alloc&) {  // draws without it have the same bits
+    may_screen_ = false;
+  }
 }
 
-void RowMasses::pack_rows() {
-  for (std::int64_t row = screen_first_; row < before_; ++row) screen_->pack_nothing(row - screen_first_);
+void RowMasses::pack_rows(SeedingScreen& screen) const {
+  for (std::int64_t row = screen_first_; row < before_; ++row) screen.pack_nothing(row - screen_first_);
   const std::int64_t rows = rows_ - before_;
   // Rows of a tile are written by one worker, as far as they are in one task.
   const std::int64_t first_chunk = before_ / kSeedingChunk;
@@ -197,8 +213,9 @@ void RowMasses::pack_rows() {
     const std::int64_t end = std::min((first_chunk + task + 1) * kSeedingChunk, before_ + rows);
     std::vector<double> values(static_cast<std::size_t>(d_));
     for (std::int64_t row = first; row < end; ++row) {
+      if (d_ > kWideRow) ctx_.check_cancelled();
       core::widen_rows(task_.table, row - before_, row - before_ + 1, values.data());
-      screen_->pack(row - screen_first_, values.data(), key_of(row));
+      screen.pack(row - screen_first_, values.data(), key_of(row));
     }
   });
 }

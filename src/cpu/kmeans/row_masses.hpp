@@ -1,7 +1,7 @@
 // The masses of a table's rows, or of a shard's, while first centers are drawn (contract clause 12): keys by the
 // kernels of the search, sums in a tree. A step of k-means++ reads the rows once for all its draws, but only those that
-// it may change: those whose own center is near enough to a drawn row (`list_open`). Once so many keys have been
-// computed that packing the rows is little beside them, the int8 screen (cpu/kmeans/seeding_screen.hpp) says which of
+// it may change: those whose own center is near enough to a drawn row (`list_open`). Once computing
+// keys has taken as long as packing the rows does, the int8 screen (cpu/kmeans/seeding_screen.hpp) says which of
 // these rows a draw may change (`list_screened`). Cost O(n d) a draw at most; memory 8 n (draws + 1), the packed rows
 // and the centers. For k-means|| rows are assigned to centers by the iterations' own screen.
 //
@@ -72,7 +72,7 @@ class RowMasses final : public kernels::ShardSeeding {
   void attempt_rows(Worker& worker, std::int64_t draw, std::int64_t first, std::int64_t end);
   [[nodiscard]] double changed_mass(const Attempt& attempt, std::int64_t group) const;
   void choose_screen();
-  void pack_rows();
+  void pack_rows(SeedingScreen& screen) const;
   // Calls visit(row) for every row, then adds up the masses.
   template <class Visit>
   void add_masses(const Visit& visit);

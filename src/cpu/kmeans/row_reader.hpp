@@ -23,8 +23,8 @@ class RowReader {
  public:
   /// Rows [begin, end) of a table in memory.
   void open(const TableView& table, std::int64_t begin, std::int64_t end);
-  /// Some rows of a table in memory, counted from row `first`: where they lie. Of the rows of the call before this one
-  /// what was widened is lost.
+  /// Some rows of a table in memory, counted from row `first`: where they lie. What the call
+  /// before this one widened is lost.
   void gather(const TableView& table, std::int64_t first, std::span<const std::int32_t> rows, const void** to);
   /// Row i of the table, begin <= i < end, after `open`.
   [[nodiscard]] const void* row(std::int64_t i) const noexcept { return first_ + (i - begin_) * step_; }

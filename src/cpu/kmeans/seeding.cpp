@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cpu/kmeans/lloyd.hpp"
 #include "cpu/kmeans/row_masses.hpp"
 #include "cpu/kmeans/row_reader.hpp"
 #include "cpu/kmeans/seeding_screen.hpp"
@@ -70,9 +69,7 @@ std::unique_ptr<kernels::ShardSeeding> make_shard_seeding(const Context& ctx, co
   return std::make_unique<RowMasses>(ctx, task, lloyd, trials, first);
 }
 
-namespace {
-
-std::uint64_t unscreened_bytes(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials) {
+std::uint64_t seeding_scratch(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials) {
   const auto n = static_cast<std::uint64_t>(task.table.rows());
   const auto d = static_cast<std::uint64_t>(task.table.cols());
   const auto nodes = static_cast<std::uint64_t>(core::MassTree(task.table.rows()).nodes);
@@ -88,16 +85,9 @@ std::uint64_t unscreened_bytes(const Context& ctx, const kernels::ClusterTask& t
          static_cast<std::uint64_t>(ctx.threads()) * (widened + kSeedingChunk * (32 + 4 * draws) + d * 8 + 8192);
 }
 
-}  // namespace
-
 std::uint64_t seeding_screen_bytes(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials) {
   if (trials <= 0 || !SeedingScreen::serves(simd_kernels(ctx.isa()), task.table)) return 0;
-  const std::uint64_t bytes = SeedingScreen::bytes(task.table.rows() + kSeedingChunk, task.table.cols(), trials);
-  return lloyd_scratch(ctx, task) + unscreened_bytes(ctx, task, trials) + bytes <= ctx.memory_limit() / 2 ? bytes : 0;
-}
-
-std::uint64_t seeding_scratch(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials) {
-  return unscreened_bytes(ctx, task, trials) + seeding_screen_bytes(ctx, task, trials);
+  return SeedingScreen::bytes(task.table.rows() + kSeedingChunk, task.table.cols(), trials);
 }
 
 }  // namespace vicinal::cpu

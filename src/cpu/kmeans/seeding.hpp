@@ -29,8 +29,7 @@ inline double unchanged_from(double key, std::int64_t d) noexcept {
   return key == 0 ? -1 : key * (4 * (1 + static_cast<double>(d + 16) * 0x1p-50)) + 0x1p-960;
 }
 
-/// Bytes of the int8 screen, which are part of `seeding_scratch`; 0 where there is none: where the processor or the
-/// table has none, and where it and all that k-means takes beside it would be more than half of the limit.
+/// Bytes of the int8 screen, which are no part of `seeding_scratch`; 0 where the processor or the table has none.
 std::uint64_t seeding_screen_bytes(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials);
 
 std::uint64_t seeding_scratch(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials);

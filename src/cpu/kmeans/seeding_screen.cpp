@@ -33,7 +33,9 @@ std::uint64_t SeedingScreen::bytes(std::int64_t rows, std::int64_t d, std::int64
   const auto row_bytes = static_cast<std::uint64_t>(Screen::row_bytes(ScreenType::int8, d));
   const auto padded = static_cast<std::uint64_t>(up_to_multiple(rows, kMaxTileRows));
   const auto queries = static_cast<std::uint64_t>(up_to_multiple(draws, kMaxTileQueries));
-  return padded * (row_bytes + 16) + queries * (row_bytes + 4) + 512;
+  // What chooses the scale looks at values of up to 512 rows' columns.
+  const std::uint64_t sample = std::min<std::uint64_t>(512 * padded, std::uint64_t{1} << 20) * sizeof(double);
+  return padded * (row_bytes + 16) + queries * (row_bytes + 4) + 512 + sample;
 }
 
 SeedingScreen::SeedingScreen(const SimdKernels& simd, Screen screen, std::int64_t rows, std::int64_t draws)

@@ -45,7 +45,7 @@ class SeedingScreen {
   [[nodiscard]] std::int64_t tile_rows() const noexcept { return simd_.tile_rows; }
   /// Packs a row [d] whose least key is `key`. Rows may be packed side by side, and each again.
   void pack(std::int64_t row, const double* values, double key);
-  /// A row that there is not: it never survives.
+  /// A row that there is not. It survives only a draw that is beyond the range, where callers leave it out.
   void pack_nothing(std::int64_t row);
   /// The least key of a packed row has changed.
   void set_key(std::int64_t row, double key);

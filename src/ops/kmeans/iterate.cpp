@@ -192,7 +192,7 @@ void check_given_values(const Context& ctx, std::vector<double>& centres, std::i
 
 }  // namespace
 
-Plan plan_of_rows(const Context& ctx, const TableView& table, const KMeansOptions& options) {
+Plan plan_of_rows(const Context& ctx, const TableView& table, const KMeansOptions& options, std::uint64_t beside) {
   const auto n = static_cast<std::uint64_t>(table.rows());
   const std::int64_t weighted = weighted_rows(table, options.weights);
   const bool copies = copies_rows(options.weights, options.metric);
@@ -220,6 +220,8 @@ Plan plan_of_rows(const Context& ctx, const TableView& table, const KMeansOption
     plan.memory = std::max(plan.memory, reading.host) + copy;
     plan.device_memory = std::max(plan.device_memory, reading.device);
   }
+  plan.memory += beside;
+  if (plan.memory + lloyd.draw_screen <= ctx.memory_limit()) plan.memory += lloyd.draw_screen;
   plan.reason = backend.device() == kernels::kHost
                     ? "Lloyd's iterations: bounds and a float32 screen with a proven bound label most rows, float64 "
                       "keys the rest"

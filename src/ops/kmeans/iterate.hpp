@@ -18,7 +18,8 @@ KMeans cluster(const Context& ctx, kernels::Lloyd& lloyd, const RankRows& rows, 
 /// Gives rows of weight 0 the labels of the centers nearest to them; returns how many of them each cluster has.
 std::vector<std::int64_t> label_left_out(const Context& ctx, const ClusteredRows& rows, KMeans& found);
 
-/// The plan for the rows of one rank; of several ranks what they exchange is left out.
-Plan plan_of_rows(const Context& ctx, const TableView& table, const KMeansOptions& options);
+/// The plan for the rows of one rank; of several ranks what they exchange is left out. `beside`: bytes that the
+/// job takes beside these.
+Plan plan_of_rows(const Context& ctx, const TableView& table, const KMeansOptions& options, std::uint64_t beside = 0);
 
 }  // namespace vicinal::ops

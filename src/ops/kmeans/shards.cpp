@@ -92,11 +92,11 @@ std::int64_t planned_limbs(const TableView& shard, const KMeansOptions& options)
 }
 
 Plan plan_of_shard(const Context& ctx, const TableView& shard, std::int64_t total, const KMeansOptions& options) {
-  Plan plan = ops::plan_of_rows(ctx, shard, options);
-  plan.memory += ops::SharedLloyd::bytes(options.clusters, shard.cols(), total, !options.weights.empty(),
-                                         planned_limbs(shard, options));
+  std::uint64_t beside = ops::SharedLloyd::bytes(options.clusters, shard.cols(), total, !options.weights.empty(),
+                                                 planned_limbs(shard, options));
   // The rows without mass before those of the shard, whatever draws keep of each row.
-  plan.memory += kernels::ShardSeeding::kAligned * 8 * static_cast<std::uint64_t>(2 + ops::seeding_trials(options));
+  beside += kernels::ShardSeeding::kAligned * 8 * static_cast<std::uint64_t>(2 + ops::seeding_trials(options));
+  Plan plan = ops::plan_of_rows(ctx, shard, options, beside);
   plan.reason += "; the rows are those of one rank, whose sums are merged with those of the others";
   return plan;
 }

@@ -72,8 +72,10 @@ std::vector<Start> starts() {
        [](std::int64_t row, std::int64_t column, double x) { return row % 9 == column % 9 ? 700 * x : x; }},
       {"screened with a dominating column", 1600, 40, 50, DType::float64,
        [](std::int64_t, std::int64_t column, double x) { return column == 3 ? 1e5 * x : x; }},
-      {"screened and equal", 1200, 20, 40, DType::float32,
-       [](std::int64_t, std::int64_t column, double) { return static_cast<double>(column); }},
+      {"screened rows of few kinds", 1200, 20, 90, DType::float32,
+       [](std::int64_t row, std::int64_t column, double x) {
+         return row % 12 == 0 ? 40 * x : std::floor(7 * std::cos(static_cast<double>(row % 50 * (column + 3))));
+       }},
       {"nothing but small", 1300, 3, 30, DType::float64,
        [](std::int64_t, std::int64_t, double x) { return 1e-161 * x; }},
   };
@@ -104,6 +106,30 @@ INSTANTIATE_TEST_SUITE_P(All, KMeansStart, ::testing::Range(0, static_cast<int>(
   std::replace(name.begin(), name.end(), ' ', '_');
   return name;
 });
+
+// The int8 screen is memory for speed: a job that fits without it is not refused.
+TEST(KMeansDraws, AreNotScreenedWhereMemoryIsScarce) {
+  constexpr std::int64_t n = 2600;
+  constexpr std::int64_t d = 130;
+  std::vector<float> rows;
+  for (std::int64_t i = 0; i < n * d; ++i) rows.push_back(static_cast<float>(start_normal(7, i)));
+  const TableView table(rows.data(), n, d);
+  for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
+    KMeansOptions options{.clusters = 60, .init = KMeansInit::plus_plus, .max_iterations = 1};
+    options.metric = metric;
+    const Context wide = Context::cpu({.threads = 2, .memory_limit = std::uint64_t{1} << 30});
+    const std::uint64_t with = plan_kmeans(wide, table, options).memory;
+    const Context narrow = Context::cpu({.threads = 2, .memory_limit = with - 1});
+    const std::uint64_t without = plan_kmeans(narrow, table, options).memory;
+    if (without == with) GTEST_SKIP() << "this processor has no int8 screen";
+    ASSERT_LT(without, with);
+    const KMeans expected = kmeans(wide, table, options);
+    const KMeans found = kmeans(narrow, table, options);
+    EXPECT_EQ(found.centres, expected.centres);
+    EXPECT_EQ(found.labels, expected.labels);
+    EXPECT_LE(found.plan.memory, with - 1);
+  }
+}
 
 }  // namespace
 }  // namespace vicinal::contract
