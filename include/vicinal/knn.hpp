@@ -89,9 +89,12 @@ struct IndexOptions {
   /// bound, and then only the rows that the bound leaves. `automatic`: they are made by the first search that they make
   /// faster, `now`: those of euclidean distances are made when the index is made, if a sample of the rows shows that
   /// they make searches faster. They take columns + 12 bytes a row, for euclidean distances, cosine and inner product
-  /// each, and at most 1,024 bytes a column of the table; plans count them, and they are dropped as packed rows are.
-  /// Making them takes O(n d columns). Not made: of tables of fewer than 1,024 different rows or 32 columns, of block
-  /// sources, with a CUDA context, and on instruction sets without products of bytes.
+  /// each; plans count them, and they are dropped as packed rows are. The axes, at most 1,024 bytes a column of the
+  /// table for each of these metrics, stay with the index. Making them takes O(n d columns), and the sample some
+  /// 10^9 multiplications. They serve k nearest neighbors by the automatic screen; not searches within a radius and
+  /// counts. A saved index that has them names them, and loading makes them again. Not made: of tables of fewer than
+  /// 1,024 different rows or 32 columns, of block sources, with a CUDA context, and on instruction sets without
+  /// products of bytes.
   Packing pruned = Packing::never;
 };
 

@@ -116,8 +116,8 @@ class DeviceSlot {
 };
 
 /// What packed rows are made from and for. `metric` is one of euclidean (for sqeuclidean, too), cosine and
-/// inner_product; `lanes`: rows of a panel. `pruned`: not the
-/// rows, but their images in fewer columns, which bound distances from below (IndexOptions::pruned).
+/// inner_product; `lanes`: rows of a panel. `pruned`: not the rows, but their images in fewer columns, which bound
+/// distances from below (IndexOptions::pruned).
 struct PackedKind {
   Metric metric = Metric::euclidean;
   ScreenType screen = ScreenType::int8;
@@ -178,6 +178,8 @@ class PackedSlot {
   /// What is known of pruning for a metric; null before it is noted. What is noted first stays.
   [[nodiscard]] std::shared_ptr<const Pruning> pruning(Metric metric) const;
   std::shared_ptr<const Pruning> note(Pruning pruning) const;
+  /// Held by who looks at a sample for a note; empty while somebody else does.
+  [[nodiscard]] std::unique_lock<std::mutex> lock_survey() const { return {survey_, std::try_to_lock}; }
   /// Bytes of all that is noted.
   [[nodiscard]] std::uint64_t noted_bytes() const;
   /// Kinds that the index had when it was saved, for whoever loads it; lanes are 0.
@@ -199,6 +201,7 @@ class PackedSlot {
   bool prunes_ = false;
   std::vector<PackedKind> remembered_;
   mutable std::mutex mutex_;
+  mutable std::mutex survey_;
   mutable std::vector<std::shared_ptr<PackedTable>> tables_;
   mutable std::vector<std::shared_ptr<const Pruning>> pruning_;
 };

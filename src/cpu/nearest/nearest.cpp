@@ -56,8 +56,9 @@ constexpr double kCyclesAProduct[kScreens] = {1.0 / 32, 1.0 / 45, 1.0 / 128};
 constexpr double kCyclesAByte = 0.25;       // of memory that is read in order, a core
 constexpr std::int64_t kAheadBytes = 1024;  // of a row; what follows is read in order
 constexpr double kPrunedPatience = 4;
-constexpr double kFindBytes = 512;      // as many take as long as finding a row
-constexpr std::int64_t kKeyChunk = 64;  // rows ranked in one call: their keys stay in registers and L1
+constexpr std::int64_t kEarlyShare = 8;  // of the table, where limits are not yet near their end
+constexpr double kFindBytes = 512;       // as many take as long as finding a row
+constexpr std::int64_t kKeyChunk = 64;   // rows ranked in one call: their keys stay in registers and L1
 constexpr std::int64_t kChunkBytes = std::int64_t{256} << 10;  // of such rows that are materialised for it
 constexpr std::int64_t kMostParts = 64;                        // of a round
 constexpr std::int64_t kPartLists = std::int64_t{32} << 20;    // bytes of the lists of all parts
@@ -591,7 +592,8 @@ class Search {
       if (stage == Stage::sample) return survivors > queries * block.size() / 2;
       // Pruned rows were chosen because a sample says that they pay: what the first limits leave is no reason to read
       // all columns.
-      const double patience = task_.pruned && climb.level == 0 ? kPrunedPatience : 1;
+      const bool is_early = kEarlyShare * block.distinct(0) < n_;
+      const double patience = task_.pruned && climb.level == 0 && is_early ? kPrunedPatience : 1;
       return rank_cost(climb.level) > patience * screen_cost(climb.level + 1);
     };
     if (!finest && !climb.settled && failed()) {

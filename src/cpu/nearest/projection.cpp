@@ -17,7 +17,7 @@ constexpr double kLargestResidual = 0x1p-10;
 }  // namespace
 
 Projection::Projection(std::span<const double> axes, std::vector<double> centre, double longest,
-                       const SimdKernels& simd)
+                       const SimdKernels& simd, const Context* ctx)
     : d_(static_cast<std::int64_t>(centre.size())),
       p_(static_cast<std::int64_t>(axes.size() / centre.size())),
       axes_(axes.begin(), axes.end()),
@@ -28,6 +28,7 @@ Projection::Projection(std::span<const double> axes, std::vector<double> centre,
   const auto p = static_cast<double>(p_);
   double squares = 0;
   for (std::int64_t i = 0; i < p_; ++i) {
+    if (ctx != nullptr) ctx->check_cancelled();
     for (std::int64_t j = 0; j <= i; ++j) {
       double product = i == j ? -1 : 0;
       for (std::int64_t c = 0; c < d_; ++c) product += axes_[i * d_ + c] * axes_[j * d_ + c];

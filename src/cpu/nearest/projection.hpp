@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "simd/kernels.hpp"
+#include "vicinal/context.hpp"
 
 namespace vicinal::cpu {
 
@@ -24,8 +25,9 @@ class Projection {
   static constexpr std::int64_t kMaxAxes = 255;
 
   /// axes [p, d], nearly orthonormal, p <= kMaxAxes; center [d]; `longest`: of rows that are that long after centring,
-  /// or shorter.
-  Projection(std::span<const double> axes, std::vector<double> centre, double longest, const SimdKernels& simd);
+  /// or shorter. Takes O(p^2 d); a cancel of `ctx`, if there is one, stops that.
+  Projection(std::span<const double> axes, std::vector<double> centre, double longest, const SimdKernels& simd,
+             const Context* ctx = nullptr);
   static std::uint64_t bytes(std::int64_t axes, std::int64_t d);
 
   /// Whether the axes are near enough to orthonormal ones for the bound.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <mutex>
+#include <new>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -42,6 +44,9 @@ constexpr double kLagging = 3;         // times as many rows are left, because l
 constexpr double kLonger = 0.65;       // exponent by which more are left of longer lists; measured
 constexpr double kWorthIt = 0.8;       // of the time without
 constexpr double kTypicalQueries = 8;
+// Rows longer than so many times the longest of the sample survive: an error in parts of their length would keep
+// others.
+constexpr double kLongerThanSample = 4;
 
 Metric kept_metric(Metric metric) {
   return metric == Metric::sqeuclidean ? Metric::euclidean : metric;
@@ -79,6 +84,7 @@ struct Sample {
   std::int64_t d;
   std::vector<double> raw;      // [rows, d] as the search sees them
   std::vector<double> centred;  // [rows, d padded], over a power of two
+  double longest = 0;           // of the centred rows, in the table's unit, about
 
   Sample(const Context& ctx, const kernels::NearestTask& task, const std::vector<double>& centre)
       : rows(sample_size(task)),
@@ -106,6 +112,10 @@ struct Sample {
     }
     const double scale = std::ldexp(1.0, -std::ilogb(largest));
     for (double& value : centred) value *= scale;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const double* const row = centred.data() + i * padded(d);
+      longest = std::max(longest, std::sqrt(std::inner_product(row, row + d, row, 0.0)) / scale);
+    }
   }
 };
 
@@ -142,6 +152,7 @@ std::vector<std::vector<double>> axes_of(const Context& ctx, const Sample& sampl
   std::vector<const void*> rows(static_cast<std::size_t>(n));
   std::vector<const void*> columns(static_cast<std::size_t>(d));
   for (std::int64_t i = 0; i < n; ++i) {
+    if (i % 64 == 0) ctx.check_cancelled();
     rows[static_cast<std::size_t>(i)] = sample.centred.data() + i * padded(d);
     for (std::int64_t j = 0; j < d; ++j) turned[j * n + i] = sample.centred[i * padded(d) + j];
   }
@@ -324,8 +335,8 @@ kernels::Pruning survey(const Context& ctx, const kernels::NearestTask& task) {
   if (axes.empty()) return best;
   std::vector<double> flat;
   for (const auto& axis : axes) flat.insert(flat.end(), axis.begin(), axis.end());
-  const double longest = length_limit(task);
-  const Projection all(flat, centre, longest, simd);
+  const double longest = std::min(length_limit(task), kLongerThanSample * sample.longest + 0x1p-490);
+  const Projection all(flat, centre, longest, simd, &ctx);
   if (!all.serves()) return best;
   std::vector<double> images(static_cast<std::size_t>(sample.rows * all.columns()));
   core::parallel_for(ctx, sample.rows, [&](std::int64_t i, int /*worker*/) {
@@ -355,7 +366,7 @@ kernels::Pruning survey(const Context& ctx, const kernels::NearestTask& task) {
   const Rounding whole = rounding_of(ctx, ScreenKind::product, rows, d);  // rows that are centered, as they are
   best.share_without = share_left(ctx, kind, rows, d, whole, reaches);
   flat.resize(static_cast<std::size_t>((best.columns - 1) * d));
-  auto projection = std::make_shared<const Projection>(flat, std::move(centre), longest, simd);
+  auto projection = std::make_shared<const Projection>(flat, std::move(centre), longest, simd, &ctx);
   best.bytes = Projection::bytes(best.columns - 1, d);
   best.screen = std::make_shared<const Screen>(ScreenType::int8, kind, rounding.scale, std::move(rounding.centre),
                                                std::move(projection));
@@ -375,7 +386,15 @@ bool prunes(const Context& ctx, const kernels::NearestTask& task) {
   if (!could_prune(ctx, task)) return false;
   const kernels::PackedSlot& packed = task.index->packed;
   auto noted = packed.pruning(kept_metric(task.metric));
-  if (!noted) noted = packed.note(survey(ctx, task));
+  if (!noted) {
+    const std::unique_lock<std::mutex> alone = packed.lock_survey();
+    if (!alone) return false;  // another search makes it, with its memory
+    try {
+      noted = packed.note(survey(ctx, task));
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
   if (noted->columns == 0) return false;
   if (core::ContextAccess::ablation(ctx) == core::Ablation::pruning_forecast) return true;
   const auto queries = static_cast<double>(task.queries.rows());

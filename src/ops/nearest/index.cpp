@@ -68,7 +68,8 @@ void ops::pack_now(const Context& ctx, const kernels::Prepared& prepared, std::s
     task.k = 1;
     if (!backend.can_fuse(task)) continue;
     if (kind.pruned) {
-      if (held + backend.pruning_bytes(task) > ctx.memory_limit()) continue;
+      const std::uint64_t kept = prepared.packed.bytes() + prepared.packed.noted_bytes();
+      if (held + kept + backend.pruning_bytes(task) > ctx.memory_limit()) continue;
       task.pruned = backend.prunes(ctx, task);
       if (!task.pruned) continue;
     }

@@ -249,9 +249,14 @@ int kept_screens(const Context& ctx, const NearestTask& task, bool keeps, bool d
   return static_cast<int>(kinds.size());
 }
 
-/// Whether a sample of the rows may be looked at.
-bool has_room_to_survey(const Context& ctx, const NearestTask& task) {
-  return kernels::backend_of(ctx).nearest().pruning_bytes(task) <= ctx.memory_limit() / 4;
+/// Whether a sample of the rows may be looked at, beside `bytes` of the call's own and what the index has.
+bool has_room_to_survey(const Context& ctx, const NearestTask& task, std::uint64_t bytes) {
+  const kernels::Prepared& index = *task.index;
+  const kernels::NearestBackend& backend = kernels::backend_of(ctx).nearest();
+  const std::uint64_t survey = backend.pruning_bytes(task);
+  const std::uint64_t held = index.packed.bytes() + index.packed.noted_bytes() + group_bytes(index) +
+                             (has_tree(ctx, index) ? backend.tree_bytes(index) : 0);
+  return survey <= ctx.memory_limit() / 4 && bytes + held + survey <= ctx.memory_limit();
 }
 
 SearchRequest within(const TableView* queries, const RadiusOptions& options) {
@@ -435,7 +440,8 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
     return counts ? static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(task.k) * 16 : 0;
   };
   const bool may_fuse = request.method == Method::automatic || request.method == Method::fused;
-  if (request.keeps_packed && index.packed.prunes() && may_fuse && has_room_to_survey(ctx, task)) {
+  if (request.keeps_packed && index.packed.prunes() && may_fuse &&
+      has_room_to_survey(ctx, task, output + request.bytes_beside)) {
     task.pruned = backend.nearest().prunes(ctx, task);
   }
   bool keeps = request.keeps_packed && (index.packed.keeps() || task.pruned);
@@ -458,6 +464,7 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
   };
   std::uint64_t held = 0;
   task.kept_screens = kept_screens(ctx, task, keeps, request.drops_packed, bytes_beside_packed(), held);
+  if (task.method == Method::kdtree) task.pruned = false;
   if (task.pruned && task.kept_screens == 0) {  // no room for them
     task.pruned = false;
     keeps = request.keeps_packed && index.packed.keeps();

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
 #include "check.hpp"
 #include "core/philox.hpp"
 #include "data.hpp"
+#include "refused.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal::contract {
@@ -103,12 +105,15 @@ bool is_pruned(const Plan& plan) {
   return plan.screens.find("rotated columns") != std::string::npos;
 }
 
+bool is_of_device() {
+  const char* const device = getenv("VICINAL_TEST_DEVICE");
+  return device != nullptr && std::string(device) == "cuda";
+}
+
 class PrunedIndex : public ::testing::TestWithParam<std::tuple<Metric, int>> {
  protected:
   void SetUp() override {
-    if (std::string(getenv("VICINAL_TEST_DEVICE") != nullptr ? getenv("VICINAL_TEST_DEVICE") : "") == "cuda") {
-      GTEST_SKIP() << "pruned rows are the CPU's";
-    }
+    if (is_of_device()) GTEST_SKIP() << "pruned rows are the CPU's";
   }
   [[nodiscard]] Metric metric() const { return std::get<0>(GetParam()); }
   [[nodiscard]] Hard hard() const { return static_cast<Hard>(std::get<1>(GetParam())); }
@@ -170,6 +175,51 @@ TEST_P(PrunedIndex, FewQueriesHaveTheNeighborsOfBruteForce) {
       }
     }
   }
+}
+
+// An index with a tree keeps to it where the planner takes it.
+TEST(PrunedIndexPlan, ATreeIsTakenAsBefore) {
+  const Stored table(rows_of(Hard::low_rank, kPrunedRows, 0), kPrunedCols, DType::float64);
+  const Context& ctx = context_of(available_isas().back(), 2);
+  const TableView query = table.view().slice(7, 8);
+  const Index plain(ctx, table.view(), {.tree = true, .packed = Packing::never});
+  const Index pruned(ctx, table.view(), {.tree = true, .pruned = Packing::automatic});
+  for (const Method method : {Method::kdtree, Method::automatic}) {
+    const NeighborGraph wanted = knn(ctx, plain, query, {.k = 5, .method = method});
+    const NeighborGraph found = knn(ctx, pruned, query, {.k = 5, .method = method});
+    expect_same_lists(found, wanted, name_of(method));
+    if (wanted.plan.method == Method::kdtree && found.plan.method == Method::kdtree) {
+      EXPECT_FALSE(is_pruned(found.plan));
+    }
+    if (method == Method::kdtree) {
+      EXPECT_EQ(found.plan.method, Method::kdtree);
+    }
+  }
+}
+
+// One look at a sample serves all threads; a cancelled one leaves nothing behind.
+TEST(PrunedIndexPlan, ManyThreadsAskAFreshIndex) {
+  if (is_of_device()) GTEST_SKIP() << "pruned rows are the CPU's";
+  const Stored table(rows_of(Hard::low_rank, kPrunedRows, 0), kPrunedCols, DType::float64);
+  const Stored asked(rows_of(Hard::low_rank, kPrunedQueries, 1), kPrunedCols, DType::float64);
+  const Context always = always_on(available_isas().back(), kFewestThreads);
+  const Index plain(always, table.view(), {.packed = Packing::never});
+  const NeighborGraph wanted = knn(always, plain, asked.view(), {.k = 6, .method = Method::direct});
+  const Index index(always, table.view(), {.pruned = Packing::automatic});
+  const CancelToken token;
+  token.cancel();
+  const Context cancelled = Context::cpu({.threads = kFewestThreads, .cancel = token});
+  refused([&] { (void)knn(cancelled, index, asked.view(), {.k = 6, .method = Method::fused}); }, ErrorCode::cancelled,
+          "cancelled");
+  std::vector<std::jthread> threads;
+  std::vector<NeighborGraph> found(4);
+  for (NeighborGraph& graph : found) {
+    threads.emplace_back([&graph, &always, &index, &asked] {
+      graph = knn(always, index, asked.view(), {.k = 6, .method = Method::fused});
+    });
+  }
+  threads.clear();
+  for (const NeighborGraph& graph : found) expect_same_lists(graph, wanted, "one of many threads");
 }
 
 // What is counted does not depend on the number of threads.

@@ -77,6 +77,42 @@ TEST(Projection, BoundsHoldForAxesThatAreNotOrthonormal) {
   }
 }
 
+// Columns beyond those that are centred at a time; every instruction set adds in its own order.
+TEST(Projection, ImagesOfWideRows) {
+  for (const std::int64_t d : {513, 1031}) {
+    std::vector<double> axes(static_cast<std::size_t>(2 * d), 0);
+    axes[static_cast<std::size_t>(d - 1)] = 1;
+    for (std::int64_t j = 0; j + 1 < d; ++j) {
+      axes[static_cast<std::size_t>(d + j)] = 1 / std::sqrt(static_cast<double>(d - 1));
+    }
+    std::vector<double> centre(static_cast<std::size_t>(d));
+    std::vector<double> row(static_cast<std::size_t>(d));
+    long double along = 0;
+    long double square = 0;
+    for (std::int64_t j = 0; j < d; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      centre[at] = std::floor(9 * drawn(5, j));
+      row[at] = centre[at] + 1 + std::floor(5 * drawn(6, j));
+      const long double value = row[at] - centre[at];
+      square += value * value;
+      if (j + 1 < d) along += value / std::sqrt(static_cast<long double>(d - 1));
+    }
+    const long double last = row.back() - centre.back();
+    const long double rest = std::sqrt(square - along * along - last * last);
+    for (const Isa isa : isas()) {
+      const cpu::Projection projection(axes, centre, 1e4, cpu::simd_kernels(isa));
+      ASSERT_TRUE(projection.serves());
+      double image[3];
+      const double length = projection.map(row.data(), image);
+      const double error = projection.error(length);
+      EXPECT_LE(std::fabs(length - std::sqrt(square)), error) << name_of(isa);
+      EXPECT_LE(std::fabs(image[0] - last), error) << name_of(isa);
+      EXPECT_LE(std::fabs(image[1] - along), error) << name_of(isa);
+      EXPECT_LE(std::fabs(image[2] - rest), error) << name_of(isa);
+    }
+  }
+}
+
 TEST(Projection, RefusesAxesThatAreFarOff) {
   const std::vector<double> centre(4, 0);
   const cpu::SimdKernels& simd = cpu::simd_kernels(Isa::baseline);
