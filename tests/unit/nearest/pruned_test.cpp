@@ -18,6 +18,7 @@
 #include "counted_polls.hpp"
 #include "cpu/nearest/projection.hpp"
 #include "cpu/nearest/screen.hpp"
+#include "isas.hpp"
 #include "refusal.hpp"
 #include "simd/kernels.hpp"
 #include "vicinal/knn.hpp"
