@@ -187,7 +187,7 @@ TEST(PrunedIndexPlan, ATreeIsTakenAsBefore) {
   for (const Method method : {Method::kdtree, Method::automatic}) {
     const NeighborGraph wanted = knn(ctx, plain, query, {.k = 5, .method = method});
     const NeighborGraph found = knn(ctx, pruned, query, {.k = 5, .method = method});
-    expect_same_lists(found, wanted, name_of(method));
+    expect_same_lists(found, wanted, std::string(name_of(method)));
     if (wanted.plan.method == Method::kdtree && found.plan.method == Method::kdtree) {
       EXPECT_FALSE(is_pruned(found.plan));
     }
