@@ -14,9 +14,6 @@ namespace vicinal::cpu {
 namespace {
 
 constexpr std::int64_t kBlock = 64;  // chunks, where a row takes next to nothing
-// Keys of so many pairs a row take as long as packing it. The rows are packed when so many have been computed and more
-// than so many are to come: then no more time is lost than what packing takes, whether it would have paid or not.
-constexpr std::int64_t kPackingKeys = 12;
 // The screen is given up after a step in which more than one in so many pairs that it judged were left open for
 // nothing.
 constexpr std::int64_t kUselessShare = 3;

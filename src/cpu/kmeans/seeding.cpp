@@ -86,7 +86,8 @@ std::uint64_t seeding_scratch(const Context& ctx, const kernels::ClusterTask& ta
 }
 
 std::uint64_t seeding_screen_bytes(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials) {
-  if (trials <= 0 || !SeedingScreen::serves(simd_kernels(ctx.isa()), task.table)) return 0;
+  if (trials <= 0 || (task.clusters - 1) * trials <= kPackingKeys) return 0;
+  if (!SeedingScreen::serves(simd_kernels(ctx.isa()), task.table)) return 0;
   return SeedingScreen::bytes(task.table.rows() + kSeedingChunk, task.table.cols(), trials);
 }
 

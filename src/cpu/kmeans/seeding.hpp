@@ -29,7 +29,12 @@ inline double unchanged_from(double key, std::int64_t d) noexcept {
   return key == 0 ? -1 : key * (4 * (1 + static_cast<double>(d + 16) * 0x1p-50)) + 0x1p-960;
 }
 
-/// Bytes of the int8 screen, which are no part of `seeding_scratch`; 0 where the processor or the table has none.
+/// Keys of so many pairs a row take as long as packing it. The rows are packed when so many have been computed and more
+/// than so many are to come: then no more time is lost than what packing takes, whether it would have paid or not.
+inline constexpr std::int64_t kPackingKeys = 12;
+
+/// Bytes of the int8 screen, which are no part of `seeding_scratch`; 0 where the processor or the table has none, and
+/// where the draws are too few.
 std::uint64_t seeding_screen_bytes(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials);
 
 std::uint64_t seeding_scratch(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials);
