@@ -1,9 +1,9 @@
 // The masses of a table's rows, or of a shard's, while first centers are drawn (contract clause 12): keys by the
 // kernels of the search, sums in a tree. A step of k-means++ reads the rows once for all its draws, but only those that
-// it may change: those whose own center is near enough to a drawn row (`list_open`). Once computing
-// keys has taken as long as packing the rows does, the int8 screen (cpu/kmeans/seeding_screen.hpp) says which of
-// these rows a draw may change (`list_screened`). Cost O(n d) a draw at most; memory 8 n (draws + 1), the packed rows
-// and the centers. For k-means|| rows are assigned to centers by the iterations' own screen.
+// it may change: those whose own center is near enough to a drawn row (`list_open`). Once computing keys has
+// taken as long as packing the rows does, the int8 screen (cpu/kmeans/seeding_screen.hpp) says which of these rows a
+// draw may change (`list_screened`). Cost O(n d) a draw at most; memory 8 n (draws + 1), the packed rows and the
+// centers. For k-means|| rows are assigned to centers by the iterations' own screen.
 //
 // Sums are those of groups of 32 rows, of 32 groups and so on, counted from a multiple of 32,768. So a shard that
 // begins elsewhere is treated as a table that begins with rows without mass (`before_` of them), and numbers of rows

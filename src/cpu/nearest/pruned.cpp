@@ -15,6 +15,7 @@
 #include "core/context_state.hpp"
 #include "core/distance.hpp"
 #include "core/infinity.hpp"
+#include "core/orthonormal.hpp"
 #include "core/parallel.hpp"
 #include "core/philox.hpp"
 #include "core/table_access.hpp"
@@ -34,7 +35,6 @@ constexpr std::int64_t kMinSample = 256;
 constexpr std::int64_t kImageColumns[] = {16, 32, 48, 64, 96, 128};  // of an image, tried
 constexpr std::int64_t kMaxAxes = 127;
 constexpr int kIterations = 5;
-constexpr double kVanished = 1e-12;
 constexpr std::int64_t kAsked = 32;  // rows of the sample that ask the others
 constexpr std::int64_t kTypicalK = 10;
 constexpr std::int64_t kFarther = 16;  // the neighbor that says, with the first one, how distances grow
@@ -119,31 +119,8 @@ struct Sample {
   }
 };
 
-/// Gram and Schmidt, twice. Keeps the vectors before the first that vanishes.
-void make_orthonormal(const Context& ctx, std::vector<std::vector<double>>& vectors) {
-  const auto dot = [](const std::vector<double>& a, const std::vector<double>& b) {
-    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
-  };
-  for (std::size_t i = 0; i < vectors.size(); ++i) {
-    ctx.check_cancelled();
-    const double before = std::sqrt(dot(vectors[i], vectors[i]));
-    for (int pass = 0; pass < 2; ++pass) {
-      for (std::size_t j = 0; j < i; ++j) {
-        const double along = dot(vectors[i], vectors[j]);
-        for (std::size_t c = 0; c < vectors[i].size(); ++c) vectors[i][c] -= along * vectors[j][c];
-      }
-    }
-    const double length = std::sqrt(dot(vectors[i], vectors[i]));
-    if (!(length > kVanished * before)) {
-      vectors.resize(i);
-      return;
-    }
-    for (double& value : vectors[i]) value /= length;
-  }
-}
-
 /// Axes of the sample by falling variance, about; fewer than `count` where its rank is less.
-std::vector<std::vector<double>> axes_of(const Context& ctx, const Sample& sample, std::int64_t count) {
+core::DenseVectors axes_of(const Context& ctx, const Sample& sample, std::int64_t count) {
   const std::int64_t d = sample.d;
   const std::int64_t n = sample.rows;
   const SimdKernels& simd = simd_kernels(ctx.isa());
@@ -157,7 +134,7 @@ std::vector<std::vector<double>> axes_of(const Context& ctx, const Sample& sampl
     for (std::int64_t j = 0; j < d; ++j) turned[j * n + i] = sample.centred[i * padded(d) + j];
   }
   for (std::int64_t j = 0; j < d; ++j) columns[static_cast<std::size_t>(j)] = turned.data() + j * n;
-  std::vector<std::vector<double>> vectors(static_cast<std::size_t>(count));
+  core::DenseVectors vectors(static_cast<std::size_t>(count));
   for (std::size_t b = 0; b < vectors.size(); ++b) {
     vectors[b].assign(static_cast<std::size_t>(padded(d)), 0);
     for (std::int64_t c = 0; c < d; ++c) {
@@ -171,7 +148,7 @@ std::vector<std::vector<double>> axes_of(const Context& ctx, const Sample& sampl
       products(vector.data(), rows.data(), n, d, along.data());
       products(along.data(), columns.data(), d, n, vector.data());
     });
-    make_orthonormal(ctx, vectors);
+    vectors.resize(core::make_orthonormal(ctx, vectors));
     if (vectors.empty()) break;
   }
   for (auto& vector : vectors) vector.resize(static_cast<std::size_t>(d));

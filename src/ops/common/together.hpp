@@ -22,18 +22,23 @@ VICINAL_API Failure current_failure();
 /// A vote of all ranks: if some have failed, all throw the error of the lowest of them, with "rank 2: " in front.
 VICINAL_API void vote(Communicator& ranks, const Failure& own);
 
+/// What work() throws, as a failure.
+template <class Work>
+Failure failure_of(const Work& work) {
+  try {
+    work();
+  } catch (...) {
+    return current_failure();
+  }
+  return {};
+}
+
 /// One phase: runs work(), which uses no communicator, on every rank, and then votes. A single rank throws its own
 /// exception as it is.
 template <class Work>
 void together(Communicator& ranks, const Work& work) {
   if (ranks.size() == 1) return work();
-  Failure failure;
-  try {
-    work();
-  } catch (...) {
-    failure = current_failure();
-  }
-  vote(ranks, failure);
+  vote(ranks, failure_of(work));
 }
 
 /// A phase whose result is a sum over all ranks: runs work(), which fills all values but the last, on every rank. The
@@ -41,12 +46,7 @@ void together(Communicator& ranks, const Work& work) {
 template <class Work>
 void together_sum(Communicator& ranks, std::span<std::int64_t> values, const Work& work) {
   if (ranks.size() == 1) return work();
-  Failure failure;
-  try {
-    work();
-  } catch (...) {
-    failure = current_failure();
-  }
+  const Failure failure = failure_of(work);
   values.back() = failure ? 1 : 0;
   ranks.all_reduce_sum(values);
   if (values.back() != 0) vote(ranks, failure);

@@ -14,6 +14,7 @@
 
 #include "core/entry.hpp"
 #include "core/memory.hpp"
+#include "core/orthonormal.hpp"
 #include "core/parallel.hpp"
 #include "core/philox.hpp"
 #include "core/table_access.hpp"
@@ -28,31 +29,11 @@ constexpr std::int64_t kMinBlock = 8;
 constexpr std::int64_t kSpareVectors = 6;
 constexpr int kSweeps = 30;
 constexpr double kSettled = 1e-9;
-constexpr double kVanished = 1e-12;
 constexpr std::int64_t kTaskValues = std::int64_t{1} << 16;       // between two looks at a cancel
 constexpr std::int64_t kTransformValues = std::int64_t{1} << 20;  // that `transform` widens at a time
 
-using Vectors = std::vector<std::vector<double>>;
-
-double dot(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
-}
-
-/// Gram and Schmidt, twice, so that what the first pass leaves of the others goes too. Vectors that vanish become zero.
-void make_orthonormal(const Context& ctx, Vectors& vectors) {
-  for (std::size_t i = 0; i < vectors.size(); ++i) {
-    ctx.check_cancelled();
-    const double before = std::sqrt(dot(vectors[i], vectors[i]));
-    for (int pass = 0; pass < 2; ++pass) {
-      for (std::size_t j = 0; j < i; ++j) {
-        const double along = dot(vectors[i], vectors[j]);
-        for (std::size_t c = 0; c < vectors[i].size(); ++c) vectors[i][c] -= along * vectors[j][c];
-      }
-    }
-    const double length = std::sqrt(dot(vectors[i], vectors[i]));
-    for (double& value : vectors[i]) value = length > kVanished * before ? value / length : 0;
-  }
-}
+using Vectors = core::DenseVectors;
+using core::dot;
 
 /// Eigenvalues in descending order with their vectors, of a symmetric matrix, by Jacobi's rotations.
 std::vector<std::pair<double, std::vector<double>>> eigenpairs(const Context& ctx, Vectors a) {
@@ -183,7 +164,7 @@ std::vector<double> iterate(const Context& ctx, const CentredRows& rows, const P
                             Pca& model) {
   const auto p = static_cast<std::size_t>(options.components);
   std::vector<double> variances(p, 0);
-  make_orthonormal(ctx, vectors);
+  core::make_orthonormal(ctx, vectors);
   for (;;) {
     ctx.report("pca", static_cast<double>(model.iterations) / static_cast<double>(options.max_iterations));
     const Vectors product = rows.times(vectors);
@@ -212,7 +193,7 @@ std::vector<double> iterate(const Context& ctx, const CentredRows& rows, const P
     });
     vectors = std::move(turned);
     if (last) return variances;
-    make_orthonormal(ctx, vectors);
+    core::make_orthonormal(ctx, vectors);
   }
 }
 
