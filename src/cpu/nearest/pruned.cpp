@@ -42,6 +42,7 @@ constexpr double kScreenBytes = 0.05;  // a column of a query takes as long as r
 constexpr double kMissBytes = 1536;    // and finding a row as long as so many
 constexpr double kLagging = 3;         // times as many rows are left, because limits reach their end late; measured
 constexpr double kLonger = 0.65;       // exponent by which more are left of longer lists; measured
+constexpr double kRankedOfList = 6;    // times k rows are ranked at least; measured
 constexpr double kWorthIt = 0.8;       // of the time without
 constexpr double kTypicalQueries = 8;
 // Rows longer than so many times the longest of the sample survive: an error in parts of their length would keep
@@ -74,9 +75,11 @@ double cost_of(const kernels::NearestTask& task, double columns, double share, d
   const TableView& table = task.index->table;
   const auto d = static_cast<double>(table.cols());
   const bool borrows = RowReading::of(table, task.metric).borrow;
-  const double key = kMissBytes + d * (borrows ? 2 * static_cast<double>(size_of(table.dtype())) : 24);
+  const double key = kMissBytes + d * (borrows ? static_cast<double>(size_of(table.dtype())) : 24);
   const double longer = std::pow(std::max<double>(1, static_cast<double>(task.k) / kTypicalK), kLonger);
-  return columns + 12 + queries * (columns * kScreenBytes + std::min(1.0, share * longer * kLagging) * key);
+  const double fewest = kRankedOfList * static_cast<double>(task.k) / static_cast<double>(task.index->distinct_rows());
+  const double ranked = std::min(1.0, std::max(fewest, share * longer * kLagging));
+  return columns + 12 + queries * (columns * kScreenBytes + ranked * key);
 }
 
 struct Sample {
