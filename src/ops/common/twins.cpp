@@ -12,9 +12,9 @@
 namespace vicinal::ops {
 namespace {
 
-constexpr std::uint64_t kHabits = 0;    // stream: what the rows of a kind of KDD have in common
-constexpr std::uint64_t kRows = 3;      // stream: a row's own draws
-constexpr std::uint64_t kVariants = 4;  // stream of kind 0; the others follow
+constexpr std::uint64_t kHabitDraws = 0;    // stream: what the rows of a kind of KDD have in common
+constexpr std::uint64_t kRowDraws = 3;      // stream: a row's own draws
+constexpr std::uint64_t kVariantDraws = 4;  // stream of kind 0; the others follow
 constexpr double kPi = std::numbers::pi;
 
 /// Number q: the first or the second of the pair at counter first + q / 2.
@@ -35,7 +35,7 @@ class Draws {
 };
 
 Draws draws_of_row(std::uint64_t seed, std::int64_t row) {
-  return {seed, kRows, static_cast<std::uint64_t>(row) * 16};
+  return {seed, kRowDraws, static_cast<std::uint64_t>(row) * 16};
 }
 
 /// The place of a draw among shares that are given by counts.
@@ -75,9 +75,9 @@ std::int64_t place_kdd(std::uint64_t seed, const Draws& draw, std::span<double> 
   const std::int64_t kind = drawn(kKddRows, draw(0));
   const auto at = static_cast<std::size_t>(kind);
   const double variant = std::floor(static_cast<double>(kKddDistinct[at]) * draw(1));
-  const Draws own(seed, kVariants + at, static_cast<std::uint64_t>(variant) * 32);
+  const Draws own(seed, kVariantDraws + at, static_cast<std::uint64_t>(variant) * 32);
   for (std::int64_t j = 0; j < kKddColumns; ++j) {
-    const double habit = core::philox_uniform(seed, kHabits, static_cast<std::uint64_t>(kind * kKddColumns + j));
+    const double habit = core::philox_uniform(seed, kHabitDraws, static_cast<std::uint64_t>(kind * kKddColumns + j));
     point[static_cast<std::size_t>(j)] = kdd_value(j, habit, own(static_cast<std::uint64_t>(j)));
   }
   return kind;
