@@ -72,6 +72,21 @@ void write_labels(const std::string& path, const Generated& made) {
   write_text(path, text);
 }
 
+/// Of a shape other than blobs.
+std::int64_t cols_of(Shape shape) {
+  switch (shape) {
+    case Shape::moons:
+      return 2;
+    case Shape::kdd:
+      return 41;
+    case Shape::poker:
+    case Shape::covertype:
+      return 10;
+    default:
+      return 3;
+  }
+}
+
 void GenerateCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
   const Runtime runtime = make_runtime(common, Computes::on_host);
@@ -88,12 +103,13 @@ void GenerateCommand::run() const {
       throw Error(ErrorCode::invalid_argument, fmt::format("{}: only blobs has it, not {}", option.name(), shape));
     }
   }
-  if (!is_blobs) making.cols = making.shape == Shape::moons ? 2 : 3;
-  if (!labels.empty() && !is_blobs && making.shape != Shape::moons) {
+  if (!is_blobs) making.cols = cols_of(making.shape);
+  const bool is_surface = making.shape == Shape::swiss_roll || making.shape == Shape::s_curve;
+  if (!labels.empty() && is_surface) {
     throw Error(ErrorCode::invalid_argument, fmt::format("--labels: {} has no labels, only parameters", shape));
   }
-  if (!parameters.empty() && is_blobs) {
-    throw Error(ErrorCode::invalid_argument, "--parameters: blobs has no parameters, only labels");
+  if (!parameters.empty() && !is_surface && making.shape != Shape::moons) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("--parameters: {} has no parameters, only labels", shape));
   }
   if (common.explain) {
     Plan plan;
@@ -136,7 +152,11 @@ void GenerateCommand::run() const {
 Command add_generate(const Parser& root) {
   auto command = std::make_shared<GenerateCommand>();
   const Parser app = root.add_subcommand("generate", "Generate a synthetic table with known structure");
-  app.add_choice("SHAPE", command->shape, {"swiss-roll", "s-curve", "blobs", "moons"}, "Shape to generate").required();
+  app.add_choice(
+         "SHAPE", command->shape, {"swiss-roll", "s-curve", "blobs", "moons", "kdd", "poker", "covertype"},
+         "Shape to generate; kdd, poker and covertype are synthetic rows like those of KDD Cup 99, Poker Hand and "
+         "Covertype")
+      .required();
   GenerateOptions& options = command->options;
   const std::string group = "Shape";
   app.add_option("-n,--rows", options.rows, "Rows").type_name("N").capture_default_str().group(group);

@@ -98,7 +98,7 @@ class CcBench {
         runtime_(make_runtime(options.common)),
         contexts_(cpu_and_device(options.common, runtime_)) {}
 
-  void run() {
+  PapersPart run() {
     const Made papers = papers_graph(std::min(kPapersMembers, options_.most_rows));
     for (const Context& ctx : contexts_) {
       for (const CoclusterMethod method :
@@ -115,14 +115,9 @@ class CcBench {
     map = shuffled(map);
     for (const Context& ctx : contexts_) line(ctx, map, CoclusterMethod::components);
     runtime_.progress->clear();
-    if (options_.common.json) {
-      print_json(result());
-    } else {
-      print_text(format_table(printed_));
-    }
-    if (different_ > 0) {
-      throw Error(ErrorCode::internal, fmt::format("{} of {} lines have other labels", different_, std::size(lines_)));
-    }
+    PapersPart part = result();
+    part.text = format_table(printed_);
+    return part;
   }
 
  private:
@@ -135,6 +130,10 @@ class CcBench {
         ctx, once ? 0 : options_.warmup, once ? 1 : options_.repeat,
         [&] { found = cocluster(ctx, made.edges(), {.method = method}); },
         [&] { labels.seconds.push_back(found.label_seconds); });
+    if (options_.spoil) found.labels_a[0] += 1;
+    Verdict verdict;
+    if (options_.verify) verdict = check_groups(made.edges(), found);
+    verdict_ += verdict;
     const bool same = first_.groups.empty() || (first_.labels_a == found.labels_a && first_.labels_b == found.labels_b);
     if (!same) ++different_;
     const auto edges = static_cast<double>(made.a.size());
@@ -148,7 +147,9 @@ class CcBench {
                       {"nonzeros", found.nonzeros},
                       {"label_seconds", to_json(labels)},
                       {"edges_per_second", edges / labels.median()},
-                      {"seconds", to_json(whole)}});
+                      {"seconds", to_json(whole)},
+                      {"checked", verdict.checked},
+                      {"wrong", verdict.wrong}});
     printed_.push_back({made.name, format_count(made.n_a + made.n_b), format_count(std::ssize(made.a)),
                         std::string(name_of(method)), ctx.device(), fmt::format("{}", found.nonzeros.size()),
                         format_count(std::ssize(found.groups)), fmt::format("{:.4f}", 1e3 * labels.median()),
@@ -156,16 +157,17 @@ class CcBench {
                         fmt::format("{:.4f}", 1e3 * whole.median())});
     if (first_.groups.empty()) first_ = std::move(found);
     // After every line, so that a run that is ended leaves what it has.
-    if (!options_.output.empty()) write_text(options_.output, result().dump(2) + "\n");
+    if (!options_.output.empty()) write_text(options_.output, result().json.dump(2) + "\n");
   }
 
-  [[nodiscard]] Json result() const {
+  [[nodiscard]] PapersPart result() const {
     Json json = head_;
     json["device"] = runtime_.ctx.device();
     json["threads"] = runtime_.ctx.threads();
-    json["different_answers"] = different_;
-    json["lines"] = lines_;
-    return json;
+    PapersPart part{std::move(json), {}, different_, verdict_};
+    note_answers(part);
+    part.json["lines"] = lines_;
+    return part;
   }
 
   const PapersOptions& options_;
@@ -177,12 +179,13 @@ class CcBench {
   Json lines_ = Json::array();
   Cocluster first_;  // of a graph, which all others must equal
   std::int64_t different_ = 0;
+  Verdict verdict_;
 };
 
 }  // namespace
 
-void bench_papers_cc(const PapersOptions& options) {
-  CcBench(options).run();
+PapersPart measure_papers_cc(const PapersOptions& options) {
+  return CcBench(options).run();
 }
 
 }  // namespace vicinal::cli

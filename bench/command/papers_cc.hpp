@@ -7,7 +7,6 @@
 
 namespace vicinal::cli {
 
-/// Prints and writes the result. Throws `internal` where methods or devices give different labels.
-void bench_papers_cc(const PapersOptions& options);
+PapersPart measure_papers_cc(const PapersOptions& options);
 
 }  // namespace vicinal::cli

@@ -76,7 +76,7 @@ Objects read_or_made(const Context& ctx, const PapersOptions& options, const Cla
   data.rows = std::min(shape.rows, options.most_rows);
   data.cols = shape.cols;
   const std::vector<double> made = make_bench_table(ctx, data);
-  objects.source = fmt::format("{} (made)", shape.name);
+  objects.source = fmt::format("synthetic {}", shape.name);
   objects.cols = shape.cols;
   objects.values.assign(made.begin(), made.end());
   return objects;
@@ -108,21 +108,15 @@ class IterationBench {
     printed_.push_back(head);
   }
 
-  void run() {
+  PapersPart run() {
     for (const ClassicalSet& shape : classical_sets()) {
       const Objects objects = read_or_made(runtime_.ctx, options_, shape);
       for (std::int64_t k = 2; k <= std::min<std::int64_t>(128, objects.rows()); k *= 2) line(objects, k);
     }
     runtime_.progress->clear();
-    if (options_.common.json) {
-      print_json(result());
-    } else {
-      print_text(fmt::format("an iteration, milliseconds\n{}\n", format_table(printed_)));
-    }
-    if (different_ > 0) {
-      throw Error(ErrorCode::internal,
-                  fmt::format("devices differ in {} of {} lines", different_, printed_.size() - 1));
-    }
+    PapersPart part = result();
+    part.text = fmt::format("an iteration, milliseconds\n{}\n", format_table(printed_));
+    return part;
   }
 
  private:
@@ -131,7 +125,7 @@ class IterationBench {
     const Timings of_serial = measure(contexts_[0], options_.warmup, options_.repeat, [&] {
       serial = serial_lloyd(objects.values, objects.cols, k, kShare, kMaxIterations);
     });
-    add(objects, k, "serial", serial.iterations, of_serial, {});
+    add(objects, k, "serial", serial.iterations, of_serial, {}, {});
     std::vector<std::string> text = {objects.source, fmt::format("{}", objects.rows()), fmt::format("{}", objects.cols),
                                      fmt::format("{}", k)};
     std::vector<std::string> times = {milliseconds(of_serial, serial.iterations)};
@@ -141,9 +135,13 @@ class IterationBench {
       KMeans found;
       const Timings timings =
           measure(ctx, options_.warmup, options_.repeat, [&] { found = kmeans(ctx, objects.view(), classical(k)); });
+      if (options_.spoil) found.labels[0] = (found.labels[0] + 1) % static_cast<std::int32_t>(k);
+      Verdict verdict;
+      if (options_.verify) verdict = check_classical(objects.view(), classical(k), found);
+      verdict_ += verdict;
       others = 0;
       for (std::size_t i = 0; i < found.labels.size(); ++i) others += found.labels[i] != serial.labels[i] ? 1 : 0;
-      add(objects, k, ctx.device(), found.iterations, timings, others);
+      add(objects, k, ctx.device(), found.iterations, timings, others, verdict);
       times.push_back(milliseconds(timings, found.iterations));
       if (first && (first->labels != found.labels || first->centres != found.centres)) ++different_;
       if (!first) first = std::move(found);
@@ -153,7 +151,7 @@ class IterationBench {
     text.push_back(fmt::format("{}", others));
     printed_.push_back(text);
     // After every line, so that a run that is ended leaves what it has.
-    if (!options_.output.empty()) write_text(options_.output, result().dump(2) + "\n");
+    if (!options_.output.empty()) write_text(options_.output, result().json.dump(2) + "\n");
   }
 
   static std::string milliseconds(const Timings& timings, std::int64_t iterations) {
@@ -161,7 +159,7 @@ class IterationBench {
   }
 
   void add(const Objects& objects, std::int64_t k, const std::string& method, std::int64_t iterations,
-           const Timings& timings, std::optional<std::int64_t> other_labels) {
+           const Timings& timings, std::optional<std::int64_t> other_labels, const Verdict& verdict) {
     lines_.push_back({{"data", objects.source},
                       {"rows", objects.rows()},
                       {"dims", objects.cols},
@@ -169,20 +167,23 @@ class IterationBench {
                       {"method", method},
                       {"iterations", iterations},
                       {"seconds_an_iteration", to_json(per_iteration(timings, iterations))},
-                      {"labels_unlike_serial", other_labels ? Json(*other_labels) : Json(nullptr)}});
+                      {"labels_unlike_serial", other_labels ? Json(*other_labels) : Json(nullptr)},
+                      {"checked", verdict.checked},
+                      {"wrong", verdict.wrong}});
   }
 
-  [[nodiscard]] Json result() const {
+  [[nodiscard]] PapersPart result() const {
     Json methods = {"serial"};
     for (const Context& ctx : contexts_) methods.push_back(ctx.device());
     Json json = head_;
     json["device"] = runtime_.ctx.device();
     json["threads"] = runtime_.ctx.threads();
-    json["different_answers"] = different_;
-    json["tables"] = Json::array();
-    json["tables"].push_back(
+    PapersPart part{std::move(json), {}, different_, verdict_};
+    note_answers(part);
+    part.json["tables"] = Json::array();
+    part.json["tables"].push_back(
         {{"title", "an iteration of k-means from the first k rows"}, {"methods", methods}, {"lines", lines_}});
-    return json;
+    return part;
   }
 
   const PapersOptions& options_;
@@ -192,12 +193,13 @@ class IterationBench {
   std::vector<std::vector<std::string>> printed_;
   Json lines_ = Json::array();
   std::int64_t different_ = 0;
+  Verdict verdict_;
 };
 
 }  // namespace
 
-void bench_papers_km(const PapersOptions& options) {
-  IterationBench(options).run();
+PapersPart measure_papers_km(const PapersOptions& options) {
+  return IterationBench(options).run();
 }
 
 }  // namespace vicinal::cli

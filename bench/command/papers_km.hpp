@@ -7,7 +7,6 @@
 
 namespace vicinal::cli {
 
-/// Prints and writes the result. Throws `internal` where the CPU and the device give different labels or centers.
-void bench_papers_km(const PapersOptions& options);
+PapersPart measure_papers_km(const PapersOptions& options);
 
 }  // namespace vicinal::cli

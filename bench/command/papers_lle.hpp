@@ -7,7 +7,8 @@
 
 namespace vicinal::cli {
 
-/// Prints and writes the result. Throws `internal` where the CPU and the device, or two forms, disagree.
-void bench_papers_lle(const PapersOptions& options);
+PapersPart measure_papers_lle(const PapersOptions& options);
+/// Draws the figures of --svg from the result that --from names. Throws `bad_data` where it is none.
+void draw_papers_lle(const PapersOptions& options);
 
 }  // namespace vicinal::cli

@@ -165,6 +165,19 @@ Json read_lle_lines(const std::filesystem::path& path) {
   return lines;
 }
 
+std::vector<NamedDrawing> lle_paper_drawings(const Context& ctx, const Json& lines, std::int64_t most_rows) {
+  std::vector<NamedDrawing> made;
+  const std::vector<report::Line> ratios = ratio_lines(lines);
+  if (!ratios.empty()) {
+    made.push_back(
+        {"lle-ratio", report::draw_lines(ratios, "how many times longer the CPU takes than the GPU", "rows")});
+  }
+  made.push_back({"lle-krylov", report::draw_lines(krylov_lines(lines), "seconds of the Krylov part", "rows")});
+  made.push_back({"lle-swiss-roll", embeddings(ctx, Shape::swiss_roll, most_rows)});
+  made.push_back({"lle-s-curve", embeddings(ctx, Shape::s_curve, most_rows)});
+  return made;
+}
+
 void draw_lle_paper(const Context& ctx, const Json& lines, std::int64_t most_rows,
                     const std::filesystem::path& folder) {
   std::error_code error;
@@ -172,16 +185,9 @@ void draw_lle_paper(const Context& ctx, const Json& lines, std::int64_t most_row
   if (error) {
     throw Error(ErrorCode::io, fmt::format("--svg: cannot make the folder {}: {}", folder.string(), error.message()));
   }
-  const auto write = [&](const char* name, const report::Drawing& drawing) {
-    write_text(folder / name, report::svg_file(drawing));
-  };
-  const std::vector<report::Line> ratios = ratio_lines(lines);
-  if (!ratios.empty()) {
-    write("lle-ratio.svg", report::draw_lines(ratios, "how many times longer the CPU takes than the GPU", "rows"));
+  for (const NamedDrawing& one : lle_paper_drawings(ctx, lines, most_rows)) {
+    write_text(folder / (one.name + ".svg"), report::svg_file(one.drawing));
   }
-  write("lle-krylov.svg", report::draw_lines(krylov_lines(lines), "seconds of the Krylov part", "rows"));
-  write("lle-swiss-roll.svg", embeddings(ctx, Shape::swiss_roll, most_rows));
-  write("lle-s-curve.svg", embeddings(ctx, Shape::s_curve, most_rows));
 }
 
 }  // namespace vicinal::cli

@@ -19,6 +19,7 @@ namespace {
 
 constexpr ChartFrame kLines = {560, 320, 18, 46, 58, 150};  // to the right are the names of lines, at their ends
 constexpr double kNameHeight = 16;
+constexpr double kTickGap = 44;
 
 constexpr int kPanel = 500;  // a side, in whole units: half a pixel where panels are shown
 constexpr int kPanelEdge = 12;
@@ -85,7 +86,12 @@ Drawing draw_lines(const std::vector<Line>& lines, const std::string& label, con
   const auto down = [&](double y) { return kLines.down(1 - share(y, ticks.front(), ticks.back())); };
   std::string shapes;
   for (const double tick : ticks) shapes += kLines.level(down(tick), short_number(tick));
-  for (const double x : at) shapes += kLines.tick(across(x), short_number(x, 6));
+  double free = -kTickGap;
+  for (const double x : at) {
+    if (across(x) - free < kTickGap) continue;  // names of ticks do not touch
+    shapes += kLines.tick(across(x), short_number(x, 6));
+    free = across(x);
+  }
   shapes += kLines.name_below(below);
   std::vector<double> ends;
   ends.reserve(lines.size());

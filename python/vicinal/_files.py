@@ -66,7 +66,7 @@ class Generated(Result):
 
     points: Float64Array  #: [rows, cols]
     parameters: Float64Array | None  #: [rows, 2] before noise: angle and height
-    labels: Int64Array | None  #: [rows] of "blobs" and "moons"
+    labels: Int64Array | None  #: [rows] of all but "swiss_roll" and "s_curve"
 
 
 class Doctor(Record):
@@ -106,7 +106,7 @@ def write(path: str | os.PathLike[str], content: Any, **options: Unpack[WriteOpt
 
 @documented("GenerateOptions")
 def generate(
-    shape: Literal["swiss_roll", "s_curve", "blobs", "moons"], **options: Unpack[GenerateOptions]
+    shape: Literal["swiss_roll", "s_curve", "blobs", "moons", "kdd", "poker", "covertype"], **options: Unpack[GenerateOptions]
 ) -> Generated:
     """A synthetic table: the same bits for the same seed on every machine. Raises InvalidArgument for options out of
     range. O(rows cols)."""

@@ -76,11 +76,14 @@ constexpr std::array<core::Named<DType>, 5> kDTypes = {{
     {DType::float64, "float64"},
 }};
 
-constexpr std::array<core::Named<Shape>, 4> kShapes = {{
+constexpr std::array<core::Named<Shape>, 7> kShapes = {{
     {Shape::swiss_roll, "swiss_roll"},
     {Shape::s_curve, "s_curve"},
     {Shape::blobs, "blobs"},
     {Shape::moons, "moons"},
+    {Shape::kdd, "kdd"},
+    {Shape::poker, "poker"},
+    {Shape::covertype, "covertype"},
 }};
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/philox.hpp"
+#include "ops/common/twins.hpp"
 
 namespace vicinal {
 namespace {
@@ -83,6 +84,12 @@ std::int64_t cols_of(const GenerateOptions& options) {
       return 2;
     case Shape::blobs:
       return options.cols;
+    case Shape::kdd:
+      return ops::kKddColumns;
+    case Shape::poker:
+      return ops::kPokerColumns;
+    case Shape::covertype:
+      return ops::kCovertypeColumns;
   }
   throw Error(ErrorCode::invalid_argument, "generate: unknown shape");
 }
@@ -90,16 +97,17 @@ std::int64_t cols_of(const GenerateOptions& options) {
 /// Allocates the result, after asking whether it may be that large.
 Generated allocate(const Context& ctx, const GenerateOptions& options) {
   const bool blobs = options.shape == Shape::blobs;
-  const bool labels = blobs || options.shape == Shape::moons;
+  const bool labels = blobs || options.shape == Shape::moons || ops::is_twin(options.shape);
+  const bool parameters = !blobs && !ops::is_twin(options.shape);
   Generated made;
   made.rows = options.rows;
   made.cols = cols_of(options);
-  const double row_numbers = static_cast<double>(made.cols) + (blobs ? 0 : 2) + (labels ? 1 : 0);
+  const double row_numbers = static_cast<double>(made.cols) + (parameters ? 2 : 0) + (labels ? 1 : 0);
   const double center_numbers = blobs ? static_cast<double>(options.centers) * static_cast<double>(made.cols) : 0;
   const double bytes = 8 * (static_cast<double>(made.rows) * row_numbers + center_numbers);
   core::require_memory(ctx, bytes < 0x1p62 ? static_cast<std::uint64_t>(bytes) : std::uint64_t{1} << 62, "generate");
   made.points.resize(static_cast<std::size_t>(made.rows * made.cols));
-  if (!blobs) made.parameters.resize(static_cast<std::size_t>(made.rows * 2));
+  if (parameters) made.parameters.resize(static_cast<std::size_t>(made.rows * 2));
   if (labels) made.labels.resize(static_cast<std::size_t>(made.rows));
   return made;
 }
@@ -117,7 +125,7 @@ class Placer {
 
   void place(std::int64_t row, Generated& made) const {
     double* point = made.points.data() + row * cols_;
-    double* parameters = made.parameters.data() + row * 2;
+    double* parameters = made.parameters.empty() ? nullptr : made.parameters.data() + row * 2;
     switch (options_.shape) {
       case Shape::swiss_roll:
         return place_swiss_roll(row, point, parameters);
@@ -128,6 +136,12 @@ class Placer {
       case Shape::blobs:
         made.labels[static_cast<std::size_t>(row)] = row % options_.centers;
         std::copy_n(centers_.data() + row % options_.centers * cols_, cols_, point);
+        return;
+      case Shape::kdd:
+      case Shape::poker:
+      case Shape::covertype:
+        made.labels[static_cast<std::size_t>(row)] =
+            ops::place_twin(options_.shape, options_.seed, row, {point, static_cast<std::size_t>(cols_)});
         return;
     }
   }

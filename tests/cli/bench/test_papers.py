@@ -117,7 +117,7 @@ def test_the_table_of_the_tutorial(ok, ok_json, vicinal, tmp_path):
     table = found["tables"][0]
     assert table["methods"] == ["serial", "cpu"]
     shapes = {(line["data"], line["rows"], line["dims"]) for line in table["lines"]}
-    assert ("color100", 90, 9) in shapes and ("edge17695 (made)", 120, 18) in shapes and len(shapes) == 6
+    assert ("color100", 90, 9) in shapes and ("synthetic edge17695", 120, 18) in shapes and len(shapes) == 6
     assert {line["clusters"] for line in table["lines"]} == {2, 4, 8, 16, 32, 64}
     assert all(line["seconds_an_iteration"]["median"] > 0 and line["iterations"] > 0 for line in table["lines"])
     assert "other labels" in ok(*size)
@@ -148,5 +148,5 @@ def test_the_data_of_a_paper_from_files(ok_json, tmp_path):
     np.save(tmp_path / "poker-queries.npy", generator.integers(1, 14, size=(30, 10)).astype(np.float32))
     found = ok_json("papers", "lof", "--most-rows", 150, "--repeat", 1, "--data-dir", tmp_path)
     lines = found["tables"][0]["lines"]
-    assert {line["data"] for line in lines} == {"kdd (made)", "poker", "covertype (made)"}
+    assert {line["data"] for line in lines} == {"synthetic kdd", "poker", "synthetic covertype"}
     assert {(line["rows"], line["queries"]) for line in lines if line["data"] == "poker"} == {(150, 30)}

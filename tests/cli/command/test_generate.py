@@ -69,6 +69,78 @@ def point_of(shape, i, n, d, centers, seed):
     return [-10 + 20 * draws(seed, 0, i % centers * d + j)[0] for j in range(d)]
 
 
+KDD_ROWS = [97278, 280790, 107201, 2203, 1589, 1247, 1040, 1020, 979, 264, 231, 53, 30, 21, 20, 12, 10, 9, 8, 7, 4, 3, 2]
+KDD_DISTINCT = [87832, 641, 51820, 968, 906, 651, 416, 893, 918, 206, 158, 53, 30, 19, 20, 12, 10, 9, 8, 7, 4, 3, 2]
+COVER_ROWS = [211840, 283301, 35754, 2747, 9493, 17367, 20510]
+ELEVATION = [(3026, 219), (2816, 173), (2398, 194), (2223, 103), (2767, 112), (2423, 189), (3363, 109)]
+
+
+def share(counts, x):
+    place = math.floor(sum(counts) * x)
+    return next(c for c in range(len(counts)) if sum(counts[: c + 1]) > place)
+
+
+def kdd_of(own, seed):
+    t = share(KDD_ROWS, own(0))
+    w = math.floor(KDD_DISTINCT[t] * own(1))
+    row = []
+    for j in range(41):
+        h, e = draws(seed, 0, 41 * t + j)[0], draws(seed, 4 + t, 32 * w + j // 2)[j % 2]
+        x = h * e
+        if j in (1, 2, 3):
+            row.append(math.floor((3, 66, 11)[j - 1] * (h if e < 0.9 else e)))
+        elif j in (0, 4, 5):
+            row.append(math.floor(65536 * (x * x * x)))
+        elif j in (22, 23, 31, 32):
+            row.append(math.floor((512 if j < 31 else 256) * x))
+        else:
+            row.append(math.floor(1.25 * x) if j < 22 else math.floor(100 * x + 0.5) / 100)
+    return row, t
+
+
+def poker_of(own):
+    left = [(suit, rank) for suit in range(1, 5) for rank in range(1, 14)]
+    cards = [left.pop(math.floor((52 - c) * own(c))) for c in range(5)]
+    ranks = sorted(rank for _, rank in cards)
+    often = sorted((ranks.count(rank) for rank in set(ranks)), reverse=True)
+    straight = len(often) == 5 and (ranks[4] - ranks[0] == 4 or ranks == [1, 10, 11, 12, 13])
+    flush = len({suit for suit, _ in cards}) == 1
+    if straight and flush:
+        label = 9 if ranks[:2] == [1, 10] else 8
+    elif straight or flush:
+        label = 5 if flush else 4
+    else:
+        label = {(4, 1): 7, (3, 2): 6, (3, 1, 1): 3, (2, 2, 1): 2, (2, 1, 1, 1): 1}.get(tuple(often), 0)
+    return [value for card in cards for value in card], label
+
+
+def covertype_of(own):
+    half_up = lambda x: math.floor(x + 0.5)
+    grid = lambda cells, a, b: half_up(30 * math.sqrt(math.floor(cells * a) ** 2 + math.floor(cells * b) ** 2))
+    cover = share(COVER_ROWS, own(0))
+    mean, deviation = ELEVATION[cover]
+    aspect, slope = math.floor(361 * own(4)), math.floor(66 * (own(5) * own(6)))
+    water = grid(17, own(7) * own(8), own(9) * own(10))
+    sin, cos = sin_cos(PI * (slope / 180))
+    shades = [half_up(255 * max(0, 0.8 * cos + 0.6 * (sin * sin_cos(PI * ((aspect - sun) / 180))[1]))) for sun in (120, 180, 240)]
+    row = [half_up(mean + deviation * (2 * ((own(1) + own(2)) + own(3)) - 3)), aspect, slope, water]
+    row += [half_up(0.5 * (water * (own(11) - 0.2))), grid(190, own(12) * own(13), own(14) * own(15)), *shades]
+    return [*row, grid(190, own(16) * own(17), own(18) * own(19))], cover + 1
+
+
+@pytest.mark.parametrize("shape", ["kdd", "poker", "covertype"])
+def test_twins_follow_the_contract(ok, tmp_path, shape):
+    seed = 2**33 + 7
+    ok("generate", shape, "-n", 400, "--seed", seed, "-o", "made.npz")
+    made = np.load(tmp_path / "made.npz")
+    assert sorted(made) == ["labels", "points"]
+    for i in range(400):
+        own = lambda q: draws(seed, 3, 16 * i + q // 2)[q % 2]
+        row, label = {"kdd": lambda: kdd_of(own, seed), "poker": lambda: poker_of(own), "covertype": lambda: covertype_of(own)}[shape]()
+        assert made["labels"][i] == label
+        assert made["points"][i].tobytes() == np.array(row, np.float64).tobytes()
+
+
 def table_of(shape, n, d, centers, noise, seed):
     rows = []
     deviation = 1 if shape == "blobs" and noise == 0 else noise

@@ -36,7 +36,7 @@ TEST(Names, LeadThereAndBack) {
     const auto method = static_cast<Method>(i);
     EXPECT_EQ(method_from(name_of(method)), method);
   }
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 7; ++i) {
     const auto shape = static_cast<Shape>(i);
     EXPECT_EQ(shape_from(name_of(shape)), shape);
   }

@@ -1,0 +1,12 @@
+// `vicinal-bench papers` without a subcommand: all parts, one JSON and one page.
+#pragma once
+
+#include "command/papers.hpp"
+
+namespace vicinal::cli {
+
+/// Runs all parts, on the CPU and on a device where there is one, and writes options.output and options.html after
+/// each. Throws `internal` where an answer is wrong, after both are written.
+void run_all_papers(const PapersOptions& options);
+
+}  // namespace vicinal::cli

@@ -1,0 +1,80 @@
+"""`vicinal-bench papers` without a subcommand: all tables in one JSON and one page, and answers that are spoiled."""
+# ctest: COST 20
+
+import html
+import json
+import pathlib
+import re
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from report_page import FRAMES, check_one_file, measure  # noqa: E402
+
+TINY = ("--quick", "--most-rows", 60, "--edges", 500, "--spmv-rows", 200, "--sample", 5, "--device", "cpu", "--quiet")
+TITLES = [
+    "Time against k",
+    "Time against the size of the table, k = 25",
+    "Attacks of unseen kinds in KDD Cup 99",
+    "Neighbors of 5,000 queries among 20,000 rows",
+    "The whole job: densities of the rows, scores of the queries",
+    "Neighbors within 2,048 rows, over columns",
+    "Neighbors within rows of 16 columns",
+    "Embeddings by a Krylov method, K = 9, D = 32",
+    "A product with the sparse matrix, by form",
+    "An iteration of k-means from the first k rows",
+    "The closure of 1,103 members",
+    "Components of many edges",
+]
+
+
+@pytest.fixture
+def no_data(monkeypatch):
+    monkeypatch.delenv("VICINAL_DATA", raising=False)
+
+
+def test_all_tables_in_one_result_and_one_page(no_data, ok_json, tmp_path):
+    found = ok_json("papers", *TINY, "--commit", "0123456")
+    assert json.loads((tmp_path / "papers.json").read_text()) == found
+    assert found["command"] == "bench papers" and found["quick"] and found["commit"] == "0123456"
+    assert found["machine"]["cpu"] and found["date"]
+    assert found["wrong_answers"] == 0 and found["different_answers"] == 0
+    assert [table["title"] for table in found["tables"]] == TITLES
+    assert [part["part"] for part in found["parts"]] == ["gs", "gs-attacks", "lof", "lle-search", "lle", "km", "cc"]
+    for table in found["tables"]:
+        assert table["checked"] > 0 and table["wrong"] == 0 and table["synthetic"]
+        assert table["paper"] in {"GS", "LOF", "LLE", "KM", "CC"} and table["device"] == "cpu"
+        assert table["paper_says"].endswith(".") and table["differs"].endswith(".")
+        assert table["rows"] and all(len(row) == len(table["columns"]) for row in table["rows"])
+        assert all(figure["what"] and figure["paper"] and figure["here"] for figure in table["figures"])
+    figures = {figure["paper"] for table in found["tables"] for figure in table["figures"]}
+    assert {"46", "2.8", "145", "266", "26", "more than 10", "1e-7", "853 s", "13.7 s", "0.99 s"} <= figures
+    look_at(tmp_path / "papers.html", tmp_path)
+
+
+def look_at(page, folder):
+    check_one_file(page)
+    text = html.unescape(page.read_text())
+    sections = re.findall(r"<section>\n<h2>\w+: (.*?) \(synthetic rows\)</h2>", text)
+    assert sections == TITLES
+    assert text.count("stroke-linecap") == 1 and text.count('class="dots"') >= 4  # a surface and embeddings, twice
+    assert "0123456" in text and "GPU</dt><dd>" in text
+    measured = measure({"papers": page}, folder)["papers"]
+    assert {key: found["faults"] for key, found in measured.items()} == {key: [] for key in FRAMES}
+
+
+def test_a_wrong_answer_of_any_table_is_found(no_data, vicinal, tmp_path):
+    done = vicinal("papers", *TINY, "--spoil", "--json")
+    assert done.returncode != 0 and "are wrong" in done.stderr
+    found = json.loads((tmp_path / "papers.json").read_text())
+    assert [table["title"] for table in found["tables"] if table["wrong"] == 0] == []
+    assert "checked answers are wrong" in (tmp_path / "papers.html").read_text()
+
+
+def test_without_verify_nothing_is_checked(no_data, ok_json):
+    found = ok_json("papers", "gs-attacks", "--no-verify", "--most-rows", 60, "--device", "cpu")
+    assert found["checked_answers"] == 0
+    lines = found["tables"][0]["lines"]
+    assert [line["k"] for line in lines] == [1, 3, 5, 7, 9, 15, 25, 51]
+    assert all(line["reference_detection_rate"] is None for line in lines)
