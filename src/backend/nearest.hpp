@@ -258,6 +258,7 @@ struct NearestTask {
   /// equal keys included. Backends of devices take no notice.
   std::span<const double> max_keys;
   double radius = 0;               ///< of radius and count: the largest one of all queries
+  bool counts_boxes = true;        ///< of count: boxes of a tree that lie within the radius are counted without keys
   std::span<const double> radii;   ///< [m] of each query; empty: `radius` for all
   bool by_id = false;              ///< of radius: lists by ascending id
   bool in_batches = false;         ///< of radius: with a Handover

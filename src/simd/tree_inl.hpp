@@ -83,22 +83,36 @@ HWY_INLINE std::uint32_t bits_of(Mask mask) {
   return bytes[0];
 }
 
-template <KeyOp op, class T, int columns>
-HWY_INLINE std::uint32_t vector_box_keys(const double* x, const T* boxes, std::int64_t d, double limit, double* keys) {
+// `inside`: written where `ranges` is true.
+template <KeyOp op, class T, int columns, bool ranges>
+HWY_INLINE std::uint32_t vector_box_keys(const double* x, const T* boxes, std::int64_t d, double limit, double* keys,
+                                         std::uint32_t* inside) {
   const DoubleTag dd;
+  const DoubleVec limits = hn::Set(dd, limit);
   std::uint32_t near = 0;
+  std::uint32_t within = 0;
 #pragma GCC unroll 8
   for (int lane = 0; lane < 8; lane += kDoubleLanes) {
-    const DoubleVec key = lane_keys<op, columns>(d, [&](std::int64_t j) HWY_ATTR {
-      const T* column = boxes + j * 16 + lane;
-      const DoubleVec xj = hn::Set(dd, x[j]);
-      const DoubleVec below = hn::Sub(load_widened(dd, column), xj);
-      const DoubleVec above = hn::Sub(xj, load_widened(dd, column + 8));
-      return hn::Max(hn::Max(below, above), hn::Zero(dd));
-    });
+    const auto below = [&](std::int64_t j)
+                           HWY_ATTR { return hn::Sub(load_widened(dd, boxes + j * 16 + lane), hn::Set(dd, x[j])); };
+    const auto above = [&](std::int64_t j)
+                           HWY_ATTR { return hn::Sub(hn::Set(dd, x[j]), load_widened(dd, boxes + j * 16 + 8 + lane)); };
+    const DoubleVec key = lane_keys<op, columns>(
+        d, [&](std::int64_t j) HWY_ATTR { return hn::Max(hn::Max(below(j), above(j)), hn::Zero(dd)); });
+    const std::uint32_t bits = bits_of(hn::Le(key, limits));
+    near |= bits << lane;
+    if constexpr (ranges) {
+      if (columns > 0 || bits != 0) {
+        const DoubleVec farthest = lane_keys<op, columns>(d, [&](std::int64_t j) HWY_ATTR {
+          const DoubleVec t = hn::Min(below(j), above(j));  // minus the larger of hi - x and x - lo
+          return op == KeyOp::squares ? t : hn::Abs(t);
+        });
+        within |= bits_of(hn::Le(farthest, limits)) << lane;
+      }
+    }
     hn::StoreU(key, dd, keys + lane);
-    near |= bits_of(hn::Le(key, hn::Set(dd, limit))) << lane;
   }
+  if constexpr (ranges) *inside = within;
   return near;
 }
 
@@ -143,18 +157,26 @@ HWY_INLINE double scalar_key(std::int64_t d, const Difference& difference) {
   return combine<op>(a);
 }
 
-template <KeyOp op, class T>
-HWY_INLINE std::uint32_t scalar_box_keys(const double* x, const T* boxes, std::int64_t d, double limit, double* keys) {
+template <KeyOp op, class T, bool ranges>
+HWY_INLINE std::uint32_t scalar_box_keys(const double* x, const T* boxes, std::int64_t d, double limit, double* keys,
+                                         std::uint32_t* inside) {
   std::uint32_t near = 0;
+  std::uint32_t within = 0;
   for (int lane = 0; lane < 8; ++lane) {
+    const auto below = [&](std::int64_t j) { return static_cast<double>(boxes[j * 16 + lane]) - x[j]; };
+    const auto above = [&](std::int64_t j) { return x[j] - static_cast<double>(boxes[j * 16 + 8 + lane]); };
     keys[lane] = scalar_key<op>(d, [&](std::int64_t j) {
-      const double below = static_cast<double>(boxes[j * 16 + lane]) - x[j];
-      const double above = x[j] - static_cast<double>(boxes[j * 16 + 8 + lane]);
-      const double gap = below > above ? below : above;
+      const double gap = below(j) > above(j) ? below(j) : above(j);
       return gap > 0 ? gap : 0.0;
     });
     near |= static_cast<std::uint32_t>(keys[lane] <= limit) << lane;
+    if (!ranges || keys[lane] > limit) continue;
+    const double farthest = scalar_key<op>(d, [&](std::int64_t j) {
+      return below(j) < above(j) ? below(j) : above(j);  // minus the larger of hi - x and x - lo
+    });
+    within |= static_cast<std::uint32_t>(farthest <= limit) << lane;
   }
+  if constexpr (ranges) *inside = within;
   return near;
 }
 
@@ -173,33 +195,45 @@ HWY_INLINE std::int64_t scalar_point_keys(const double* x, const T* points, std:
   return found;
 }
 
-template <KeyOp op, class T>
-std::uint32_t box_keys(const double* x, const void* boxes, std::int64_t d, double limit, double* keys) {
+template <KeyOp op, class T, bool ranges>
+HWY_INLINE std::uint32_t box_bounds(const double* x, const void* boxes, std::int64_t d, double limit, double* keys,
+                                    std::uint32_t* inside) {
   const T* from = static_cast<const T*>(boxes);
   if constexpr (kFusedMultiplyAdd) {
     switch (d) {
       case 1:
-        return vector_box_keys<op, T, 1>(x, from, d, limit, keys);
+        return vector_box_keys<op, T, 1, ranges>(x, from, d, limit, keys, inside);
       case 2:
-        return vector_box_keys<op, T, 2>(x, from, d, limit, keys);
+        return vector_box_keys<op, T, 2, ranges>(x, from, d, limit, keys, inside);
       case 3:
-        return vector_box_keys<op, T, 3>(x, from, d, limit, keys);
+        return vector_box_keys<op, T, 3, ranges>(x, from, d, limit, keys, inside);
       case 4:
-        return vector_box_keys<op, T, 4>(x, from, d, limit, keys);
+        return vector_box_keys<op, T, 4, ranges>(x, from, d, limit, keys, inside);
       case 5:
-        return vector_box_keys<op, T, 5>(x, from, d, limit, keys);
+        return vector_box_keys<op, T, 5, ranges>(x, from, d, limit, keys, inside);
       case 6:
-        return vector_box_keys<op, T, 6>(x, from, d, limit, keys);
+        return vector_box_keys<op, T, 6, ranges>(x, from, d, limit, keys, inside);
       case 7:
-        return vector_box_keys<op, T, 7>(x, from, d, limit, keys);
+        return vector_box_keys<op, T, 7, ranges>(x, from, d, limit, keys, inside);
       case 8:
-        return vector_box_keys<op, T, 8>(x, from, d, limit, keys);
+        return vector_box_keys<op, T, 8, ranges>(x, from, d, limit, keys, inside);
       default:
-        return vector_box_keys<op, T, 0>(x, from, d, limit, keys);
+        return vector_box_keys<op, T, 0, ranges>(x, from, d, limit, keys, inside);
     }
   } else {
-    return scalar_box_keys<op, T>(x, from, d, limit, keys);
+    return scalar_box_keys<op, T, ranges>(x, from, d, limit, keys, inside);
   }
+}
+
+template <KeyOp op, class T>
+std::uint32_t box_keys(const double* x, const void* boxes, std::int64_t d, double limit, double* keys) {
+  return box_bounds<op, T, false>(x, boxes, d, limit, keys, nullptr);
+}
+
+template <KeyOp op, class T>
+std::uint32_t box_ranges(const double* x, const void* boxes, std::int64_t d, double limit, double* keys,
+                         std::uint32_t* inside) {
+  return box_bounds<op, T, true>(x, boxes, d, limit, keys, inside);
 }
 
 template <KeyOp op, class T>
@@ -232,15 +266,18 @@ std::int64_t point_keys(const double* x, const void* points, std::int64_t count,
   }
 }
 
+template <KeyOp op, class T>
+constexpr void fill_tree_keys(TreeKernels& table, Element element) {
+  table.boxes[static_cast<int>(op)][static_cast<int>(element)] = box_keys<op, T>;
+  table.ranges[static_cast<int>(op)][static_cast<int>(element)] = box_ranges<op, T>;
+  table.points[static_cast<int>(op)][static_cast<int>(element)] = point_keys<op, T>;
+}
+
 template <KeyOp op>
 constexpr void fill_tree_keys(TreeKernels& table) {
-  constexpr int row = static_cast<int>(op);
-  table.boxes[row][static_cast<int>(Element::uint8)] = box_keys<op, std::uint8_t>;
-  table.boxes[row][static_cast<int>(Element::float32)] = box_keys<op, float>;
-  table.boxes[row][static_cast<int>(Element::float64)] = box_keys<op, double>;
-  table.points[row][static_cast<int>(Element::uint8)] = point_keys<op, std::uint8_t>;
-  table.points[row][static_cast<int>(Element::float32)] = point_keys<op, float>;
-  table.points[row][static_cast<int>(Element::float64)] = point_keys<op, double>;
+  fill_tree_keys<op, std::uint8_t>(table, Element::uint8);
+  fill_tree_keys<op, float>(table, Element::float32);
+  fill_tree_keys<op, double>(table, Element::float64);
 }
 
 constexpr TreeKernels make_tree_kernels() {

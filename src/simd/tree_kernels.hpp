@@ -16,6 +16,11 @@ inline constexpr std::int64_t kTreeWidth = 8;
 /// not above `limit`.
 using BoxKeysFn = std::uint32_t (*)(const double* x, const void* boxes, std::int64_t d, double limit, double* keys);
 
+/// The same, and in `inside` a bit for each box all of whose points have keys that are not above `limit`, by the upper
+/// bound of cpu/nearest/tree/tree.hpp.
+using BoxRangesFn = std::uint32_t (*)(const double* x, const void* boxes, std::int64_t d, double limit, double* keys,
+                                      std::uint32_t* inside);
+
 /// Keys of `count` points in panels of eight ([panels][d][8]). Those not above `limit` are written, in order: keys[]
 /// and their positions at[], of which there are `count` at most. Returns how many.
 using PointKeysFn = std::int64_t (*)(const double* x, const void* points, std::int64_t count, std::int64_t d,
@@ -24,6 +29,7 @@ using PointKeysFn = std::int64_t (*)(const double* x, const void* points, std::i
 /// For the operations squares, absolutes and maximum; null for the others.
 struct TreeKernels {
   BoxKeysFn boxes[kKeyOps][kElements];
+  BoxRangesFn ranges[kKeyOps][kElements];
   PointKeysFn points[kKeyOps][kElements];
 };
 

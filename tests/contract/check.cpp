@@ -248,8 +248,15 @@ void expect_not_served(const Case& c, const Way& way, const Asker& asker) {
 }
 
 // Radii worth asking for: 0, a reported distance of a middle rank, and the floats beside it.
-std::vector<double> radii_of(const Case& c, const reference::Ranking& ranking) {
+std::vector<double> radii_of(const Case& c, const Asked& asked, const reference::Ranking& ranking) {
   std::vector<double> radii = {0};
+  for (const std::size_t share : {0, 16, 3}) {  // the farthest row, and such that leave that share of all beyond them
+    const auto& list = ranking[ranking.size() / 2];
+    if (!asked.far || list.empty()) continue;
+    const double far = list[list.size() - 1 - (share > 0 ? (list.size() - 1) / share : 0)].distance;
+    radii.push_back(far);
+    radii.push_back(std::nextafter(far, -std::numeric_limits<double>::infinity()));
+  }
   for (const std::size_t row : {std::size_t{0}, ranking.size() / 2}) {
     const auto& list = ranking[row];
     if (list.empty()) continue;
@@ -284,7 +291,7 @@ Answers answers_of(const Case& c, const Asked& asked, const reference::Ranking& 
     if (cut > 0) answers.lists.try_emplace(cut, reference::knn(ranking, cut));
   }
   if (!asked.radii) return answers;
-  const std::vector<double> radii = radii_of(c, ranking);
+  const std::vector<double> radii = radii_of(c, asked, ranking);
   for (const double radius : radii) {
     answers.radii.push_back({.radius = radius});
     answers.within.push_back(reference::radius(ranking, radius));

@@ -104,6 +104,7 @@ struct Asked {
   std::vector<std::int64_t> ks = {1, 5};
   bool all_rows = false;  ///< k = every eligible row as well
   bool radii = true;      ///< radius and count at 0, at reported distances and just below them
+  bool far = false;       ///< the same at the distances of rows that are the farthest, or nearly
 };
 
 /// Checks one case in every way. If the reference finds a key that overflows, the library must refuse, naming such a

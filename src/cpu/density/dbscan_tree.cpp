@@ -1,5 +1,6 @@
 // The searches of DBSCAN in a kd-tree, each of which stops where the answer is known.
-//   core    a row has enough neighbors: the nearest boxes come first, so that mostly few are entered.
+//   core    a row has enough neighbors: the nearest boxes come first, so that mostly few are entered. Where many are
+//           needed, boxes within the radius are counted as wholes.
 //   join    boxes whose points are all neighbors of each other (TreeKeys::width) are joined as they are; then core rows
 //           search. A row that has seen all core rows around it is *searched*: its edges are done with, and others pass
 //           over it, as over boxes in which all rows that are left are joined to them. When a 256th of the rows have
@@ -32,6 +33,7 @@ constexpr std::int64_t kTurns = 256;      // a power of four
 constexpr std::int64_t kNoCore = -1;      // below a child
 constexpr std::int64_t kSeveral = -2;     // components below a child
 constexpr std::int64_t kLargeShare = 16;  // of the core rows one in so many: a large component
+constexpr double kManySamples = 64;       // more than a leaf has: boxes are worth to be counted
 constexpr std::int64_t kNoNumber = std::numeric_limits<std::int64_t>::max();
 
 class DbscanTree final : public DbscanSearches {
@@ -48,6 +50,7 @@ class DbscanTree final : public DbscanSearches {
                  std::vector<double>(static_cast<std::size_t>((tree_.cols() + 7) / 8 * 8))) {}
 
   void find_core_rows() override {
+    if (run_.rule.weights.empty() && run_.rule.min_weight > kManySamples) return count_core_rows();
     for_each_query("core rows", 0, kTurns, [&](const double* x, std::int64_t distinct) {
       const auto members = candidates_.members(distinct);
       Weighing weighing{*this, members.front(), {}};
@@ -94,6 +97,17 @@ class DbscanTree final : public DbscanSearches {
 
  private:
   // The visitors of `walk`.
+  // Of rows of weight 1: boxes are counted as wholes. The row counts itself like the others, at distance 0.
+  struct Counting {
+    DbscanTree& search;
+    std::int64_t rows = 0;
+
+    [[nodiscard]] bool suffices() const { return static_cast<double>(rows) >= search.run_.rule.min_weight; }
+    [[nodiscard]] double limit() const { return suffices() ? -kInfinity : search.run_.task.limit; }
+    [[nodiscard]] bool enters(std::int64_t /*child*/, double /*key*/) const { return true; }
+    void offer(double /*key*/, std::int64_t distinct) { rows += std::ssize(search.candidates_.members(distinct)); }
+    void take(std::int64_t child) { rows += search.below_[static_cast<std::size_t>(child)]; }
+  };
   struct Weighing {
     DbscanTree& search;
     std::int64_t row;
@@ -142,6 +156,20 @@ class DbscanTree final : public DbscanSearches {
   };
 
   [[nodiscard]] bool is_core(std::int64_t row) const { return run_.result.core[static_cast<std::size_t>(row)] != 0; }
+
+  void count_core_rows() {
+    fold(
+        0, [&](std::int64_t distinct) { return std::ssize(candidates_.members(distinct)); },
+        [](std::int64_t a, std::int64_t b) { return a + b; });
+    for_each_query("core rows", 0, kTurns, [&](const double* x, std::int64_t distinct) {
+      Counting counting{*this};
+      walk(run_.ctx, tree_, keys_, x, counting);
+      const std::uint8_t is_core = counting.suffices() ? 1 : 0;
+      for (const std::int64_t row : candidates_.members(distinct)) {
+        run_.result.core[static_cast<std::size_t>(row)] = is_core;
+      }
+    });
+  }
 
   /// Calls query(x, distinct row) for the distinct rows whose places in the tree's order, modulo kTurns, are from
   /// `first` to `last` - 1.

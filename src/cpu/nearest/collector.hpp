@@ -21,6 +21,10 @@ class Candidates {
   [[nodiscard]] bool eligible(std::int64_t query, std::int64_t id) const noexcept {
     if (id == own_ + query) return false;
     if (!task_.exclude.empty() && task_.exclude[static_cast<std::size_t>(query)] == id) return false;
+    return is_admitted(id);
+  }
+  /// Whether the filter admits the row.
+  [[nodiscard]] bool is_admitted(std::int64_t id) const noexcept {
     if (task_.filter.empty()) return true;
     return (task_.filter[static_cast<std::size_t>(id >> 6)] >> (id & 63) & 1) != 0;
   }

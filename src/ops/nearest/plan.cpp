@@ -98,6 +98,7 @@ std::optional<SearchStats> tried(const Context& ctx, const NearestTask& task, co
   trial.k = k;
   trial.max_key = task.max_key;
   trial.radius = task.radius;
+  trial.counts_boxes = task.collect == Collect::count;  // lists have every row of a box
   std::vector<std::int64_t> ids;
   std::vector<double> distances;
   std::vector<std::int64_t> offsets;

@@ -57,6 +57,28 @@ TEST_P(Tree, BuiltBySeveralWorkers) {
   check(c, {.ks = {10}}, tree_ways(static_cast<std::uint64_t>(GetParam())));
 }
 
+// Radii within which boxes lie as wholes, up to all of them, at the distances of rows and just below.
+TEST_P(Tree, CountsWithinLargeRadii) {
+  auto turn = static_cast<std::uint64_t>(GetParam());
+  for (const std::int64_t d : {1, 3, 9}) {
+    for (const double p : {0.0, 1.5}) {
+      if (is_left_out(++turn)) continue;
+      Case c;
+      c.family = GetParam();
+      c.shape = {p > 0 ? 60 : 200, d, 5};
+      c.seed = turn;
+      c.metric = p > 0 ? Metric::minkowski : kTreeMetrics[turn % 4];
+      if (p > 0) c.p = p;
+      c.dtype = kTreeDTypes[turn % 5];
+      c.query_dtype = c.dtype;
+      c.self = turn % 3 == 0 && p == 0;
+      c.filter = turn % 5 == 0 ? Filter::few : turn % 5 == 1 ? Filter::many : Filter::none;
+      c.exclude = turn % 7 == 0;
+      check(c, {.ks = {}, .far = true}, tree_ways(turn));
+    }
+  }
+}
+
 // Enough of them to be put in the order of the leaves, where equal ones share an answer.
 TEST_P(Tree, AskedByEqualQueries) {
   std::uint64_t turn = static_cast<std::uint64_t>(GetParam());

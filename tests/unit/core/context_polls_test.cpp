@@ -53,13 +53,32 @@ TEST(Polls, ATreeDescent) {
   const Index index(ctx, table, {.tree = true});
   const std::int64_t nodes = cpu::Tree::build(ctx, kernels::prepared_of(index))->nodes();
   const TableView query = table.slice(0, 1);
+  const std::vector<std::int64_t> exclude = {0};  // then boxes are not counted as wholes
   const auto polls_within = [&](double radius, Metric metric) {
-    return polls_of(
-        [&] { count(ctx, index, query, {.radius = radius, .metric = metric, .p = 3, .method = Method::kdtree}); });
+    return polls_of([&] {
+      count(ctx, index, query,
+            {.radius = radius, .metric = metric, .p = 3, .method = Method::kdtree, .exclude = exclude});
+    });
   };
   EXPECT_GE(polls_within(10, Metric::euclidean) - polls_within(0, Metric::euclidean), nodes / 16 - 1);
   // A power takes as long as a hundred products.
   EXPECT_GE(polls_within(10, Metric::minkowski), kRows);
+}
+
+// A filter: the rows that it admits are counted leaf by leaf.
+TEST(Polls, RowsBelowTheNodesOfATree) {
+  constexpr std::int64_t kRows = 1 << 16;
+  const std::vector<float> rows = polled_rows(kRows, 2);
+  const Context ctx = Context::cpu({.threads = 1});
+  const TableView table(rows.data(), kRows, 2);
+  const Index index(ctx, table, {.tree = true});
+  const std::vector<std::uint64_t> all(kRows / 64, ~std::uint64_t{0});
+  const auto polls_with = [&](Bitmap filter) {
+    const TableView queries = table.slice(0, kRows / 64);
+    return polls_of([&] { count(ctx, index, queries, {.method = Method::kdtree, .filter = filter}); });
+  };
+  constexpr std::int64_t kMostInALeaf = 80;
+  EXPECT_GE(polls_with(all) - polls_with({}), kRows / kMostInALeaf);
 }
 
 // 2^18 neighbors take some 2^18 * 18 comparisons to sort, and then are made distances and copied.

@@ -100,15 +100,16 @@ TEST(Polls, DistinctRowsThatDbscanJoins) {
             tasks(2 * kManyRows) - tasks(kManyRows) + 2 + 2 + 7 * 2 + 5 * (2 + 2) + 2 + 2);
 }
 
-// No row is a core row, and each query visits the whole tree.
+// No row is a core row, and with weights each query visits the whole tree.
 TEST(Polls, WalksOfATree) {
   constexpr std::int64_t kFew = 1 << 11;
   constexpr std::int64_t kMostInALeaf = 80;
   const std::vector<double> values = polled_values(kFew, 1);
   const Context ctx = polled_context();
   const Index index(ctx, TableView(values.data(), kFew, 1), {.tree = true});
-  EXPECT_GE(polls_of([&] { (void)dbscan(ctx, index, {.eps = 10, .min_samples = kFew + 1, .method = Method::kdtree}); }),
-            kFew * (kFew / kMostInALeaf / 16));
+  const std::vector<double> weights(kFew, 1);
+  const DbscanOptions options = {.eps = 10, .min_samples = kFew + 1, .weights = weights, .method = Method::kdtree};
+  EXPECT_GE(polls_of([&] { (void)dbscan(ctx, index, options); }), kFew * (kFew / kMostInALeaf / 16));
 }
 
 /// A path of rows in d columns, of which so many are equal each time: each row lists the one before it.

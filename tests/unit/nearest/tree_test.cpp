@@ -64,6 +64,51 @@ double key_of(cpu::KeyOp op, const double* x, const double* y, std::int64_t d) {
   return op == cpu::KeyOp::absolutes ? core::manhattan_key(x, y, d) : core::chebyshev_key(x, y, d);
 }
 
+/// The key of the corner of a box that is the farthest from x in every column.
+double farthest_key(cpu::KeyOp op, const std::vector<double>& x, const std::vector<double>& low,
+                    const std::vector<double>& high) {
+  std::vector<double> corner = low;
+  for (std::size_t j = 0; j < low.size(); ++j) {
+    if (high[j] - x[j] > x[j] - low[j]) corner[j] = high[j];
+  }
+  return key_of(op, x.data(), corner.data(), std::ssize(low));
+}
+
+/// At the farthest key of a box it lies inside, as do all of its points; just below it does not.
+template <class T>
+void expect_points_in_boxes_inside(const cpu::TreeKernels& kernels, cpu::KeyOp op, cpu::Element element,
+                                   const std::vector<double>& x, const std::vector<T>& boxes,
+                                   const std::vector<double>& largest) {
+  const std::int64_t d = std::ssize(boxes) / 16;
+  const auto ranges = kernels.ranges[static_cast<int>(op)][static_cast<int>(element)];
+  std::vector<double> farthest;
+  for (std::int64_t box = 0; box < 8; ++box) {
+    std::vector<double> low;
+    std::vector<double> high;
+    for (std::int64_t j = 0; j < d; ++j) {
+      low.push_back(static_cast<double>(boxes[j * 16 + box]));
+      high.push_back(static_cast<double>(boxes[j * 16 + 8 + box]));
+    }
+    farthest.push_back(farthest_key(op, x, low, high));
+    EXPECT_GE(farthest.back(), largest[static_cast<std::size_t>(box)]) << "d " << d << " op " << static_cast<int>(op);
+  }
+  for (const double at : farthest) {
+    for (const double limit : {at, std::nextafter(at, -kInfinity)}) {
+      double keys[8];
+      double plain[8];
+      std::uint32_t inside = 0;
+      const auto near = ranges(x.data(), boxes.data(), d, limit, keys, &inside);
+      const auto boxes_of = kernels.boxes[static_cast<int>(op)][static_cast<int>(element)];
+      EXPECT_EQ(near, boxes_of(x.data(), boxes.data(), d, limit, plain));
+      EXPECT_EQ(std::memcmp(keys, plain, sizeof keys), 0);
+      for (int box = 0; box < 8; ++box) {
+        EXPECT_EQ(inside >> box & 1, farthest[static_cast<std::size_t>(box)] <= limit ? 1U : 0U)
+            << "d " << d << " op " << static_cast<int>(op);
+      }
+    }
+  }
+}
+
 template <class T>
 void expect_boxes_below_points(Isa isa, cpu::Element element, std::int64_t d, std::mt19937_64& random) {
   const cpu::TreeKernels& kernels = cpu::tree_kernels(isa);
@@ -90,6 +135,7 @@ void expect_boxes_below_points(Isa isa, cpu::Element element, std::int64_t d, st
     const auto all =
         kernels.boxes[static_cast<int>(op)][static_cast<int>(element)](x.data(), boxes.data(), d, kInfinity, box_keys);
     EXPECT_EQ(all, 0xFFU);
+    std::vector<double> largest;
     for (std::int64_t box = 0; box < 8; ++box) {
       const T* panel = points.data() + box * d * kPoints;
       double keys[kPoints];
@@ -103,6 +149,7 @@ void expect_boxes_below_points(Isa isa, cpu::Element element, std::int64_t d, st
         EXPECT_EQ(std::memcmp(&want, &keys[i], sizeof want), 0) << name_of(isa) << " d " << d << " " << keys[i];
         EXPECT_LE(box_keys[box], keys[i]) << name_of(isa) << " d " << d << " op " << static_cast<int>(op);
       }
+      largest.push_back(*std::max_element(keys, keys + kPoints));
       // At a limit that is some point's key, exactly the points not above it come back, also from a shorter panel.
       const double limit = keys[random() % kPoints];
       const std::vector<double> every(keys, keys + kPoints);
@@ -115,6 +162,7 @@ void expect_boxes_below_points(Isa isa, cpu::Element element, std::int64_t d, st
         EXPECT_EQ(std::vector<std::int32_t>(at, at + found), expected);
       }
     }
+    expect_points_in_boxes_inside(kernels, op, element, x, boxes, largest);
     const double limit = box_keys[random() % 8];
     double again[8];
     const auto near =

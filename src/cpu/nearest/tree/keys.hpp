@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -30,6 +31,7 @@ class TreeKeys {
         op_(tree_op(task.metric)),
         element_(tree.element()),
         boxes_(tree_kernels(ctx.isa()).boxes[static_cast<int>(op_)][static_cast<int>(element_)]),
+        ranges_(tree_kernels(ctx.isa()).ranges[static_cast<int>(op_)][static_cast<int>(element_)]),
         points_(tree_kernels(ctx.isa()).points[static_cast<int>(op_)][static_cast<int>(element_)]) {}
 
   /// A bit for each of the boxes [d][lo, hi][8] whose key is not above `limit`, and the keys.
@@ -50,6 +52,27 @@ class TreeKeys {
     return near;
   }
 
+  /// The same, and in `inside` a bit for each box whose farthest key is not above `limit`: nor is that of any point in
+  /// it. For searches in which no key overflows.
+  std::uint32_t boxes(const double* x, const void* boxes, double limit, double* keys, std::uint32_t& inside) const {
+    if (!powers_) return ranges_(x, boxes, d_, limit, keys, &inside);
+    const std::uint32_t near = this->boxes(x, boxes, limit, keys);
+    inside = 0;
+    for (std::uint32_t left = near; left != 0; left &= left - 1) {
+      const int lane = std::countr_zero(left);
+      const double farthest = farthest_key(
+          x, [&](std::int64_t j) { return value(boxes, j * 2 * kTreeWidth + lane); },
+          [&](std::int64_t j) { return value(boxes, j * 2 * kTreeWidth + kTreeWidth + lane); });
+      inside |= static_cast<std::uint32_t>(farthest <= limit) << lane;
+    }
+    return near;
+  }
+  /// A key that no point between `low` and `high` exceeds, by the upper bound of tree.hpp.
+  [[nodiscard]] double farthest(const double* x, const double* low, const double* high) const {
+    return farthest_key(
+        x, [&](std::int64_t j) { return low[j]; }, [&](std::int64_t j) { return high[j]; });
+  }
+
   std::int64_t points(const double* x, const void* points, std::int64_t count, double limit, double* keys,
                       std::int32_t* at) const {
     if (!powers_) return points_(x, points, count, d_, limit, keys, at);
@@ -68,9 +91,8 @@ class TreeKeys {
     return found;
   }
 
-  // Whether some point between `low` and `high` may have a key that is not finite. The key of a point that is in every
-  // column as far from x as they can be is at least the key of each of them, for the reason that a box's key is at most
-  // that: finite, it says that none overflows.
+  // Whether some point between `low` and `high` may have a key that is not finite: a finite farthest key says that none
+  // has.
   [[nodiscard]] bool may_overflow(const double* x, const double* low, const double* high) const {
     double largest = 0;
     for (std::int64_t j = 0; j < d_; ++j) {
@@ -78,14 +100,7 @@ class TreeKeys {
       largest = t > largest ? t : largest;
     }
     if (largest < 1e100 && !powers_) return false;  // d squares of that are far from the end
-    double a[core::kLanes] = {};
-    for (std::int64_t j = 0; j < d_; ++j) {
-      const double t = std::max(high[j] - x[j], x[j] - low[j]);
-      double& sum = a[j % core::kLanes];
-      if (op_ == KeyOp::squares) sum = std::fma(t, t, sum);
-      if (op_ == KeyOp::absolutes) sum += powers_ ? core::power(t, p_) : t;
-    }
-    return !(core::sum_of_lanes(a) < kInfinity && largest < kInfinity);
+    return !(farthest(x, low, high) < kInfinity && largest < kInfinity);
   }
 
   /// A key that no pair of points in lane `lane` of the boxes [d][lo, hi][8] exceeds: that of the box's sides, by the
@@ -101,6 +116,10 @@ class TreeKeys {
   }
 
  private:
+  template <class Low, class High>
+  [[nodiscard]] double farthest_key(const double* x, const Low& low, const High& high) const {
+    return sides_key([&](std::int64_t j) { return std::max(high(j) - x[j], x[j] - low(j)); });
+  }
   template <class Side>
   [[nodiscard]] double sides_key(const Side& side) const {
     double a[core::kLanes] = {};
@@ -133,6 +152,7 @@ class TreeKeys {
   KeyOp op_;
   Element element_;
   BoxKeysFn boxes_;
+  BoxRangesFn ranges_;
   PointKeysFn points_;
 };
 

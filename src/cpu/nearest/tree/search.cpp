@@ -1,8 +1,9 @@
 // The search in a kd-tree. A query goes down to the nearest child first and leaves the others, nearest on top, on a
 // stack; what has become too far when its turn comes is dropped unseen. Queries are taken in the order of the leaves
 // they fall into, so that one finds in the cache what the one before it has read, and equal ones may share an answer.
-// A box is left out by the bound of cpu/nearest/tree/tree.hpp, so the answers are those of brute force; which boxes are
-// looked into depends on the query and the tree alone, so the statistics do not depend on threads either.
+// A box is left out, or counted as a whole, by the bounds of cpu/nearest/tree/tree.hpp, so the answers are those of
+// brute force; which boxes are looked into depends on the query and the tree alone, so the statistics do not depend on
+// threads either.
 #include "cpu/nearest/tree/search.hpp"
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "cpu/nearest/query_batch.hpp"
 #include "cpu/nearest/tree/keys.hpp"
 #include "cpu/nearest/tree/tree.hpp"
+#include "cpu/nearest/tree/walk.hpp"
 
 namespace vicinal::cpu {
 namespace {
@@ -36,11 +38,21 @@ std::int64_t batch_of(const kernels::NearestTask& task) {
   return batch;
 }
 
+// Whether boxes within the radius are counted as wholes. Where rows are not all the same to the search, so few queries
+// are answered before the rows of the boxes are counted.
+bool counts_boxes(const kernels::NearestTask& task) {
+  constexpr std::int64_t kRowsAQuery = 64;
+  if (task.collect != kernels::Collect::count || !task.counts_boxes || !task.exclude.empty()) return false;
+  const bool is_plain = task.filter.empty() && !task.index->grouped();
+  return is_plain || task.queries.rows() >= task.index->distinct_rows() / kRowsAQuery;
+}
+
 // Where the points of a search go: `limit` as a collector has it, and offers of distinct rows.
 // Short lists are kept sorted, on the stack: shifting some entries costs less than the branches of a heap that nothing
 // predicts, and the result's own memory is cold until the list is written there.
 class ListSink {
  public:
+  static constexpr bool kTakesBoxes = false;
   ListSink(const kernels::NearestTask& task, const Candidates& candidates, kernels::NearestResult& result,
            std::int64_t query)
       : task_(task),
@@ -109,6 +121,7 @@ class ListSink {
 
 class CollectorSink {
  public:
+  static constexpr bool kTakesBoxes = false;
   CollectorSink(Collector& collector, std::int64_t query) : collector_(collector), query_(query) {}
   [[nodiscard]] double limit() const { return collector_.limit(query_); }
   void offer(double key, std::int64_t distinct) { collector_.offer(query_, key, distinct); }
@@ -117,6 +130,91 @@ class CollectorSink {
  private:
   Collector& collector_;
   std::int64_t query_;
+};
+
+// How many rows the filter admits, by distinct rows and by boxes of a tree.
+class Admitted {
+ public:
+  Admitted(const kernels::NearestTask& task, const Tree& tree, const Candidates& candidates)
+      : tree_(tree),
+        candidates_(candidates),
+        rows_(task.index->table.rows()),
+        all_(task.filter.empty() && !task.index->grouped()) {}
+
+  /// Whether every distinct row is one row that is admitted.
+  [[nodiscard]] bool all() const noexcept { return all_; }
+  [[nodiscard]] std::int64_t of(std::int64_t distinct) const noexcept {
+    if (all_) return 1;
+    const auto members = candidates_.members(distinct);
+    return std::count_if(members.begin(), members.end(), [&](std::int64_t id) { return candidates_.is_admitted(id); });
+  }
+  /// Whether there is a row of this number, and it is admitted.
+  [[nodiscard]] bool has(std::int64_t id) const noexcept {
+    return id >= 0 && id < rows_ && candidates_.is_admitted(id);
+  }
+  /// Looks at every row. Boxes are counted from then on.
+  void count_nodes(const Context& ctx) {
+    if (all_) return;
+    nodes_.assign(static_cast<std::size_t>(tree_.nodes()), 0);
+    for (std::int64_t node = tree_.nodes(); node-- > 0;) {  // a node's children come after it
+      for (std::uint32_t lanes = tree_.lanes(node); lanes != 0; lanes &= lanes - 1) {
+        nodes_[static_cast<std::size_t>(node)] += below(ctx, Tree::child_of(node, std::countr_zero(lanes)));
+      }
+    }
+  }
+  /// The rows below a child of the tree.
+  [[nodiscard]] std::int64_t below(const Context& ctx, std::int64_t child) const {
+    if (all_) return tree_.points_below(child);
+    const Tree::Child& one = tree_.child(child);
+    if (one.size == 0) return nodes_[static_cast<std::size_t>(one.at)];
+    std::int64_t rows = 0;
+    for (std::int64_t i = 0; i < one.size; ++i) {
+      if (i % kChunkPoints == 0) ctx.check_cancelled();
+      rows += of(tree_.shape().order[static_cast<std::size_t>(one.first + i)]);
+    }
+    return rows;
+  }
+
+ private:
+  const Tree& tree_;
+  const Candidates& candidates_;
+  std::int64_t rows_;
+  bool all_;
+  std::vector<std::int64_t> nodes_;  // [nodes] or empty
+};
+
+// Counts rows by whole boxes. Its own row, at distance 0, is counted as the others are, and taken off at the end.
+class CountSink {
+ public:
+  static constexpr bool kTakesBoxes = true;
+  CountSink(const Context& ctx, const kernels::NearestTask& task, const Collector& collector, const Admitted& admitted,
+            kernels::NearestResult& result, std::int64_t query)
+      : ctx_(ctx), task_(task), admitted_(admitted), result_(result), query_(query), limit_(collector.limit(query)) {}
+
+  [[nodiscard]] double limit() const { return limit_; }
+  void offer(double key, std::int64_t distinct) {
+    if (key <= limit_) count_ += admitted_.of(distinct);
+  }
+  /// So many distinct rows. False: it must be offered each.
+  [[nodiscard]] bool takes(std::int64_t found) {
+    if (admitted_.all()) count_ += found;
+    return admitted_.all();
+  }
+  /// All rows below a child.
+  void take(std::int64_t child) { count_ += admitted_.below(ctx_, child); }
+  void finish() {
+    const bool has_own = limit_ >= 0 && admitted_.has(task_.own_row() + query_);
+    result_.counts[query_] += count_ - (has_own ? 1 : 0);
+  }
+
+ private:
+  const Context& ctx_;
+  const kernels::NearestTask& task_;
+  const Admitted& admitted_;
+  kernels::NearestResult& result_;
+  std::int64_t query_;
+  double limit_;
+  std::int64_t count_ = 0;
 };
 
 class TreeSearch {
@@ -128,6 +226,8 @@ class TreeSearch {
         tree_(static_cast<const Tree&>(*task.tree)),
         keys_(ctx, task, tree_),
         candidates_(task),
+        admitted_(task, tree_, candidates_),
+        counts_boxes_(counts_boxes(task)),
         grouped_(task.index->grouped()),
         shares_answers_(grouped_ && task.collect == kernels::Collect::k_list && !task.has_own_rows() &&
                         task.exclude.empty()),
@@ -138,6 +238,7 @@ class TreeSearch {
   void run() {
     const std::int64_t m = task_.queries.rows();
     QueryBatch batch(task_, simd_kernels(ctx_.isa()), {});
+    if (counts_boxes_) admitted_.count_nodes(ctx_);
     BatchSteps steps(batch_of(task_), result_.handover);
     for (std::int64_t begin = 0; begin < m;) {
       const std::int64_t end = std::min(m, begin + steps.next());
@@ -246,6 +347,10 @@ class TreeSearch {
   // Returns how many points were ranked.
   std::int64_t search(const QueryBatch& batch, std::int64_t i) {
     const std::int64_t query = batch.begin() + i;
+    if (counts_boxes_) {
+      CountSink sink(ctx_, task_, *collector_, admitted_, result_, query);
+      return visit(batch.row(i), query, sink);
+    }
     if (collector_) {
       CollectorSink sink(*collector_, query);
       return visit(batch.row(i), query, sink);
@@ -277,6 +382,12 @@ class TreeSearch {
     int size = 0;
     stack_keys[size] = 0;
     stack[size++] = 0;
+    if constexpr (Sink::kTakesBoxes) {
+      if (!all && keys_.farthest(x, tree_.lowest(), tree_.highest()) <= now.limit) {
+        now.sink.take(0);
+        size = 0;
+      }
+    }
     while (size > 0) {
       if (stack_keys[--size] > now.limit) continue;
       const Tree::Child& child = tree_.child(stack[size]);
@@ -286,7 +397,18 @@ class TreeSearch {
       }
       if (++opened % 16 == 0) ctx_.check_cancelled();
       alignas(64) double keys[kTreeWidth];
-      std::uint32_t near = keys_.boxes(x, tree_.boxes(child.at), now.limit, keys) & tree_.lanes(child.at);
+      std::uint32_t near = 0;
+      if constexpr (Sink::kTakesBoxes) {
+        std::uint32_t inside = 0;
+        near = keys_.boxes(x, tree_.boxes(child.at), now.limit, keys, inside) & tree_.lanes(child.at);
+        if (!all) {
+          for (inside &= near, near &= ~inside; inside != 0; inside &= inside - 1) {
+            now.sink.take(Tree::child_of(child.at, std::countr_zero(inside)));
+          }
+        }
+      } else {
+        near = keys_.boxes(x, tree_.boxes(child.at), now.limit, keys) & tree_.lanes(child.at);
+      }
       const int bottom = size;
       for (; near != 0; near &= near - 1) {  // the nearest on top, of equals the first
         const int lane = std::countr_zero(near);
@@ -320,6 +442,9 @@ class TreeSearch {
       std::int32_t at[kChunkPoints];
       const std::int64_t found = keys_.points(now.x, points + first * tree_.point_bytes(),
                                               std::min(kChunkPoints, leaf.size - first), now.limit, keys, at);
+      if constexpr (Sink::kTakesBoxes) {
+        if (!now.all && now.sink.takes(found)) continue;
+      }
       if (grouped_) expect_groups(rows + first, now.limit, keys, at, found);
       for (std::int64_t f = 0; f < found; ++f) {
         const std::int64_t distinct = rows[first + at[f]];
@@ -371,6 +496,8 @@ class TreeSearch {
   const Tree& tree_;
   TreeKeys keys_;
   Candidates candidates_;
+  Admitted admitted_;
+  bool counts_boxes_;                     // a box within the radius as a whole, without keys
   bool grouped_;                          // the table has equal rows
   bool shares_answers_;                   // equal queries, which are likely where the table has equal rows
   std::atomic<std::uint64_t> bytes_;      // in use, for collectors whose answers grow
@@ -392,6 +519,9 @@ std::uint64_t nearest_in_tree_scratch(const Context& /*ctx*/, const kernels::Nea
   const std::int64_t batch = batch_of(task);
   std::uint64_t bytes = static_cast<std::uint64_t>(batch) * (QueryBatch::bytes_a_query(task, {}) + 16 + 24);
   bytes += static_cast<std::uint64_t>(task.index->distinct_rows()) * 2;  // queries counted by panel: see Tree::bytes
+  if (counts_boxes(task)) {                                              // rows below nodes
+    bytes += child_count_bound(static_cast<std::uint64_t>(task.index->distinct_rows())) / kTreeWidth * 8;
+  }
   if (task.queries.is_block_source()) bytes += static_cast<std::uint64_t>(batch * task.queries.cols()) * 8;
   return bytes;
 }

@@ -473,9 +473,12 @@ class TreeBuilder {
         tree_->children_[static_cast<std::size_t>(place)] = {node, 0, 0};
         tree_->children_.resize(tree_->children_.size() + kTreeWidth);
         tree_->lanes_.push_back(static_cast<std::uint8_t>((1U << children) - 1));
+        tree_->node_points_.push_back(-first);
         path.push_back({node, children, 0});
       }
-      while (!path.empty() && path.back().filled == path.back().children) path.pop_back();
+      for (; !path.empty() && path.back().filled == path.back().children; path.pop_back()) {
+        tree_->node_points_[static_cast<std::size_t>(path.back().node)] += first;
+      }
     } while (!path.empty());
     if (at != nodes.size()) refuse_shape("has nodes that hang in the air");
     if (leaf != leaf_sizes.size() || first != n_) refuse_shape("has leaves that do not add up to the rows");

@@ -12,6 +12,12 @@
 //      rounds once; the maximum is exact; power(t, p) is within 2^-90 of exact before its one rounding, while
 //      neighboring floats t < t' have (t' / t)^p >= 1 + 2^-53, so that it cannot swap them; the tree of sums is
 //      additions. By induction over the steps the box's key is at most the point's.   []
+// The farthest key of the box is the key function of h_j = max(fl(hi_j - x_j), fl(x_j - lo_j)).
+// Claim: farthest key >= key(x, y) for every point y of the box, with no allowance for rounding either.
+// Proof: lo_j <= y_j <= hi_j gives y_j - x_j <= hi_j - x_j and x_j - y_j <= x_j - lo_j, and rounding keeps that order:
+// t_j <= h_j. Step 2 with h_j in place of t_j, and t_j in place of g_j, is the rest. (Where the greater of two sums is
+// not finite the claim still holds, unless it is no number: searches that may overflow make no use of it.)   []
+// So a box whose farthest key is not above the limit is counted whole: each key in it is what the contract compares.
 // A box is left out only if its key is ABOVE the limit: a point in it at the limit itself may win by its smaller id.
 // Nothing here depends on where the splits are: any tree of boxes that hold their points is correct, and a bad one only
 // slow. So a saved tree is a permutation and a shape; the boxes are always made from the table.
@@ -58,6 +64,11 @@ class Tree final : public kernels::Tree {
   [[nodiscard]] const Child& child(std::int64_t i) const noexcept { return children_[static_cast<std::size_t>(i)]; }
   static std::int64_t child_of(std::int64_t node, std::int64_t lane) noexcept { return 1 + node * kTreeWidth + lane; }
   [[nodiscard]] std::int64_t nodes() const noexcept { return static_cast<std::int64_t>(lanes_.size()); }
+  /// Points below child i.
+  [[nodiscard]] std::int64_t points_below(std::int64_t i) const noexcept {
+    const Child& one = child(i);
+    return one.size > 0 ? one.size : node_points_[static_cast<std::size_t>(one.at)];
+  }
   /// A bit for each lane of a node that holds a child.
   [[nodiscard]] std::uint32_t lanes(std::int64_t node) const noexcept { return lanes_[static_cast<std::size_t>(node)]; }
   /// [d][lo, hi][8] of the element type.
@@ -85,8 +96,9 @@ class Tree final : public kernels::Tree {
   std::int64_t element_size_ = 8;
   std::int64_t d_ = 0;
   std::int64_t panels_ = 0;
-  std::vector<Child> children_;      // nodes in preorder: a parent before its children
-  std::vector<std::uint8_t> lanes_;  // of each node
+  std::vector<Child> children_;            // nodes in preorder: a parent before its children
+  std::vector<std::uint8_t> lanes_;        // of each node
+  std::vector<std::int64_t> node_points_;  // of each node, below it
   std::vector<double> bounds_;
   core::AlignedArray<std::byte> boxes_;
   core::AlignedArray<std::byte> points_;

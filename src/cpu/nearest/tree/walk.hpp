@@ -15,9 +15,14 @@ namespace vicinal::cpu {
 ///   double limit() const                                 a key above this is of no use; it may fall; -infinity: stop
 ///   bool enters(std::int64_t child, double key) const    whether the child (Tree::child) with that box key is entered
 ///   void offer(double key, std::int64_t distinct)        a point
-/// The bound of a box key is proven in tree.hpp. O(log n) for near limits.
+/// and, where it is there,
+///   void take(std::int64_t child)                        all points below a child, whose keys are not above the limit
+/// The bounds of keys are proven in tree.hpp; with `take` no key may overflow. O(log n) for near limits.
 template <class Visitor>
 void walk(const Context& ctx, const Tree& tree, const TreeKeys& keys, const double* x, Visitor& visitor) {
+  constexpr bool kTakes = requires {
+    visitor.take(std::int64_t{0});
+  };
   constexpr int kStack = (Tree::kMaxDepth + 2) * static_cast<int>(kTreeWidth);
   constexpr std::int64_t kPoints = 256;  // of a leaf, ranked in one call
   double stack_keys[kStack];
@@ -26,6 +31,9 @@ void walk(const Context& ctx, const Tree& tree, const TreeKeys& keys, const doub
   stack_keys[size] = 0;
   stack[size++] = 0;
   std::int64_t opened = 0;
+  if constexpr (kTakes) {
+    if (keys.farthest(x, tree.lowest(), tree.highest()) <= visitor.limit()) return visitor.take(0);
+  }
   while (size > 0) {
     const double box_key = stack_keys[--size];
     const std::int64_t at = stack[size];
@@ -48,7 +56,16 @@ void walk(const Context& ctx, const Tree& tree, const TreeKeys& keys, const doub
       continue;
     }
     alignas(64) double box_keys[kTreeWidth];
-    std::uint32_t near = keys.boxes(x, tree.boxes(child.at), visitor.limit(), box_keys) & tree.lanes(child.at);
+    std::uint32_t near = 0;
+    if constexpr (kTakes) {
+      std::uint32_t inside = 0;
+      near = keys.boxes(x, tree.boxes(child.at), visitor.limit(), box_keys, inside) & tree.lanes(child.at);
+      for (inside &= near, near &= ~inside; inside != 0; inside &= inside - 1) {
+        visitor.take(Tree::child_of(child.at, std::countr_zero(inside)));
+      }
+    } else {
+      near = keys.boxes(x, tree.boxes(child.at), visitor.limit(), box_keys) & tree.lanes(child.at);
+    }
     const int bottom = size;
     for (; near != 0; near &= near - 1) {  // the nearest on top, of equals the first
       const int lane = std::countr_zero(near);
