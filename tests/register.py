@@ -36,10 +36,14 @@ FAKE_DEVICE = re.compile(r"^(?:#|//) fake device(, sanitized|, together|, thread
 LEFT_OUT = {
     "address,undefined": r"SameBitsOnEveryThreadCount|WhateverTheThreads|^unit\.Planner"
                          r"|SizesAroundALeaf/(?!gaussian|duplicates|subnormal$|huge)|Lle\.(Automatic|Lanczos|Runs)"
-                         r"|Dissection\.Large|LofRefusal\.Ties|TensorCore\.Loses",
+                         r"|Dissection\.Large|LofRefusal\.Ties|TensorCore\.Loses"
+                         # By euclidean all tables, of which sqeuclidean differs in roots alone.
+                         r"|PrunedIndex\.(SameStatistics|.*/(sqeuclidean"
+                         r"|(inner_product|cosine)_(flat|shells|dominating|offset|duplicates)))",
     "thread": r"_(uint8|b?float16|float64)|SizesAroundALeaf/([^gd]|grid)|LleQuality|Dissection\.(Large|Tears|Points)"
               r"|Lle\.(Tells|Direct|Lanczos|Duplicates|Runs|Equals|Automatic)|TensorCore\.(Loses|Sums)|OnALattice"
-              r"|IoHostile\.Long|LofRefusal\.Ties|^unit\.(Planner|Polls\.(?!EachTask)|Damaged)",
+              r"|IoHostile\.Long|LofRefusal\.Ties|^unit\.(Planner|Polls\.(?!EachTask)|Damaged)"
+              r"|PrunedIndex\.(Few.*/(sqe|(euclidean|inner_product|cosine)_(?!low_rank|flat|vanishing))|Same.*/(?!euclidean_low_rank))",
 }
 # A process of a sanitizer's build takes long to start and to end: so many tests of a source run in one.
 TESTS_PER_PROCESS = 20
