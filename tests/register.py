@@ -53,7 +53,7 @@ CONSUMERS = {
     "install": {"FIXTURES_SETUP": "vicinal_shared"},
     "find_package": {"FIXTURES_REQUIRED": "vicinal_shared"},
     "pkg_config": {"FIXTURES_REQUIRED": "vicinal_shared"},
-    "add_subdirectory": {"FIXTURES_SETUP": "vicinal_static", "COST": 90},
+    "add_subdirectory": {"FIXTURES_SETUP": "vicinal_static", "COST": 120},
     "find_package_static": {"FIXTURES_REQUIRED": "vicinal_static"},
     "pkg_config_static": {"FIXTURES_REQUIRED": "vicinal_static"},
 }
@@ -182,11 +182,11 @@ class Registry:
         if "vicinal_python" not in self.built:
             package = []
         # The worked examples apart, so that both run at once.
-        for name, part in (("docs", "pages"), ("docs.examples", "examples")):
+        for name, part, cost in (("docs", "pages", 170), ("docs.examples", "examples", 90)):
             self.add_script(name, "docs", "docs", HERE / "docs/run.py",
                             ["--part", part, "--source", SOURCE, "--library", self.built["vicinal"], *command,
                              "--bench", self.built["vicinal_bench"], *package, "--compiler",
-                             self.built["CMAKE_CXX_COMPILER"]], COST=50)
+                             self.built["CMAKE_CXX_COMPILER"]], COST=cost)
         self.add_script("docs.figures", "docs", "docs", SOURCE / "bench/figures.py", ["--check", *command])
         self.add_script("docs.command", "docs", "docs", HERE / "docs/command_page.py", ["--check", *command])
         if "vicinal_python" not in self.built:
@@ -199,7 +199,7 @@ class Registry:
         if python and self.is_asked_for("docs"):
             self.add("docs.site", ("docs", "docs"),
                      [python, "-B", SOURCE / "docs/site/build.py", "--output", SOURCE / "build/site", *command, *package],
-                     COST=40)
+                     COST=60)
 
     def add_cli(self):
         for file in sorted(HERE.glob("cli/*/test_*.py")):
