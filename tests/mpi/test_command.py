@@ -5,7 +5,6 @@ VICINAL_COMMAND is the command.
 """
 
 # ctest: COST 40
-# ctest: PROCESSORS 2
 # ctest: TIMEOUT 600
 
 import json
@@ -15,7 +14,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from mpirun import ENVIRONMENT, MPIRUN, OPTIONS
+from mpirun import AT_ONCE, MPIRUN, OPTIONS
 
 COMMAND = os.environ.get("VICINAL_COMMAND", "")
 LIMIT = 120  # s, of which a run takes one
@@ -31,7 +30,7 @@ def run(tmp_path):
     def run_command(ranks, *words):
         starter = [MPIRUN, "-n", str(ranks), *OPTIONS] if ranks else []
         return subprocess.run([*starter, COMMAND, *map(str, words)], cwd=tmp_path, capture_output=True, text=True,
-                              timeout=LIMIT, env=ENVIRONMENT)
+                              timeout=LIMIT, env=AT_ONCE)
 
     return run_command
 
@@ -181,7 +180,7 @@ def test_all_ranks_see_the_same_files(ok, run, tmp_path, tables):
         ("table.npy -k 3 -o out$(printf %0$((8 + OMPI_COMM_WORLD_RANK))d 1)/", 2, "-o: is not the folder of rank 0"),
     ]:
         ran = subprocess.run([MPIRUN, "-n", "2", *OPTIONS, "sh", "-c", f"exec {COMMAND} knn {words}"], cwd=tmp_path,
-                             capture_output=True, text=True, timeout=LIMIT, env=ENVIRONMENT)
+                             capture_output=True, text=True, timeout=LIMIT, env=AT_ONCE)
         assert ran.returncode == code and len(errors(ran)) == 1 and sentence in errors(ran)[0], ran
         assert not list(tmp_path.glob("out*"))
     np.save(tmp_path / "other.npy", tables[::-1])

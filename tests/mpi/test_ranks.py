@@ -4,10 +4,10 @@ happens when one of them fails. No rank may hang: each run has a limit of time.
 VICINAL_MPI_RANKS names the program (ranks.cpp).
 """
 
-# ctest: COST 90
-# ctest: PROCESSORS 2
+# ctest: COST 60
 # ctest: TIMEOUT 2400
 
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -19,7 +19,7 @@ import uuid
 
 import pytest
 
-from mpirun import ENVIRONMENT, MPIRUN, OPTIONS
+from mpirun import AT_ONCE, MPIRUN, OPTIONS
 
 PROGRAM = os.environ.get("VICINAL_MPI_RANKS", "")
 MARK = "VICINAL_RUN_OF_RANKS"  # in the environment of a run's processes, by which they are found
@@ -40,7 +40,7 @@ def run(ranks, *words):
     mark = str(uuid.uuid4())
     command = [MPIRUN, "-n", str(ranks), *OPTIONS, PROGRAM, *map(str, words)]
     try:
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env={**ENVIRONMENT, MARK: mark})
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env={**AT_ONCE, MARK: mark})
     except subprocess.TimeoutExpired:
         for process in left_of(mark):
             os.kill(process, signal.SIGKILL)
@@ -169,10 +169,25 @@ def test_an_error_of_mpi_on_one_rank_is_an_error_of_all(rank):
     assert len(said) == 1 and said.pop().startswith(f"3: rank {rank}: communicator: MPI: MPI_ERR_INTERN"), ran
 
 
-@pytest.mark.parametrize("kind, rank, round_", [("stop", 0, 0), ("stop", 1, 14), ("stop-within", 0, 0),
-                                                ("stop-within", 2, 0)])
-def test_a_stopped_rank_is_named_and_ends(kind, rank, round_):
-    ran = run(3, "fault", kind, rank, round_)
+def test_a_pause_within_the_limit_is_no_error():
+    ran = run(3, "fault", "pause", 1, 5)
+    assert ran.code == 0 and ran.lines == [], ran
+
+
+STOPS = [("stop", 0, 0), ("stop", 1, 14), ("stop-within", 0, 0), ("stop-within", 2, 0)]
+WAITS = [*((3, "fault", *stop) for stop in STOPS), (3, "fault", "late", 1, 5), (2, "alone")]
+
+
+@pytest.fixture(scope="module")
+def waiting():
+    """Runs whose ranks wait most of their time for one that does not come, three at once."""
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        yield {words: pool.submit(run, *words) for words in WAITS}
+
+
+@pytest.mark.parametrize("kind, rank, round_", STOPS)
+def test_a_stopped_rank_is_named_and_ends(waiting, kind, rank, round_):
+    ran = waiting[3, "fault", kind, rank, round_].result()
     assert ran.code != 0, ran
     said = set(sentences(ran.lines))
     late = re.compile(rf"3: communicator: rank {rank} did not come within 5000 ms to a (sum|barrier)")
@@ -185,19 +200,14 @@ def test_a_stopped_rank_is_named_and_ends(kind, rank, round_):
     assert not left_of(ran.mark), ran
 
 
-def test_a_pause_within_the_limit_is_no_error():
-    ran = run(3, "fault", "pause", 1, 5)
-    assert ran.code == 0 and ran.lines == [], ran
-
-
-def test_a_late_rank_is_named():
-    ran = run(3, "fault", "late", 1, 5)
+def test_a_late_rank_is_named(waiting):
+    ran = waiting[3, "fault", "late", 1, 5].result()
     assert ran.code != 0, ran
     assert set(sentences(ran.lines)) == {"3: communicator: rank 1 did not come within 5000 ms to a sum"}, ran
 
 
-def test_the_code_of_an_error_remains_if_rank_0_does_not_come():
-    ran = run(2, "alone")
+def test_the_code_of_an_error_remains_if_rank_0_does_not_come(waiting):
+    ran = waiting[2, "alone"].result()
     assert ran.code != 0, ran
     said = sentences(ran.lines)
     assert len(said) == 1 and said[0].startswith("4: rank 1: memory: the system refused"), ran

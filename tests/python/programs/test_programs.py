@@ -1,6 +1,8 @@
 """Programs that begin with neighbors, given vicinal's, against what they find themselves: umap-learn, openTSNE, hdbscan,
 scanpy and scikit-learn's DBSCAN. Each is asked for its exact search, so that the neighbors are the same ones."""
 
+# ctest: COST 60
+
 import numpy as np
 import pytest
 import vicinal as vc

@@ -7,6 +7,8 @@ x x - 2 x y + y y: of three sums of d products, none above 2 R for rows of squar
 at most.
 """
 
+# ctest: COST 30
+
 import numpy as np
 import pytest
 from scipy import sparse

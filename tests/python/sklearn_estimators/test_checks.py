@@ -2,6 +2,8 @@
 fail only where scikit-learn expects that of its class; of SpectralCoclustering it expects nine failures, ours has none.
 """
 
+# ctest: COST 25
+
 from conftest import NAMES, stock, vs
 from sklearn.utils._test_common.instance_generator import (
     PER_ESTIMATOR_CHECK_PARAMS,

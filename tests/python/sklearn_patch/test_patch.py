@@ -1,5 +1,7 @@
 """The patch of scikit-learn: what it replaces and for whom, other patchers and versions, and the ways in."""
 
+# ctest: COST 40
+
 import concurrent.futures
 import os
 import subprocess

@@ -1,5 +1,7 @@
 """GridSearchCV with two workers starts no more threads than there are cores, whoever computes."""
 
+# ctest: COST 40
+
 import json
 import os
 
