@@ -16,7 +16,6 @@ namespace {
 constexpr std::int64_t kMinColumns = 16;
 constexpr std::int64_t kMaxColumns = std::int64_t{1} << 13;
 constexpr double kMaxRho = 0x1p14;
-constexpr double kMaxAround = 0x1p16;
 constexpr double kMostH = 0x1p29;
 constexpr double kUp = 1 + 0x1p-30;
 constexpr double kDown = 1 - 0x1p-30;
@@ -166,7 +165,7 @@ void LabelScreen::put(Tile& tile, std::int64_t lane, std::int64_t row, double re
   }
   tile.kappa[i] = round_up(around);
   h = std::ceil(h + std::fabs(h) * 0x1p-30);
-  if (!(h < kMostH) || !(around < kMaxAround)) {
+  if (!(h < kMostH)) {
     h = kMostH;
     tile.rho[i] = tile.kappa[i] = 0;
   }

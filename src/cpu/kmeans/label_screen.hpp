@@ -23,12 +23,12 @@
 // above that of a survives, whatever its id. What does not survive is farther than U, which is the lower bound of
 // Hamerly's method.
 //
-// Range. d <= 2^13, so |x~.y~| <= 2^27. H is kept in [-2^29, 2^29]. Where it was above, or rho_x is not below 2^14, or
-// U + rho_x is not below 2^16, both other terms are 0 and H = 2^29: the sum is then at least 2^29 - 2^27, and `least`,
-// at most 2^28, leaves the center. What the kernel adds is at most 2^30, and there, too, every center is left. So all
-// sums are below 2^31. Where rho_y is not below 2^14 the center always survives, and A and B do not count it. float64
-// arithmetic on sums of d terms has relative errors below (d + 8) 2^-52 < 2^-38: 2^-30 of |X|^2, |x~|^2, |y~|^2 and U^2
-// covers them.
+// Range. d <= 2^13, so |x~.y~| <= 2^27. H is kept in [-2^29, 2^29]. Where it was above, both other terms are 0 and H =
+// 2^29: the sum is then at least 2^29 - 2^27, and `least`, at most 2^28, leaves the center. What the kernel adds is at
+// most 2^30, also where it is not a number, and there, too, every center is left. So all sums are below 2^31. Where
+// rho_x is not below 2^14 it counts as infinite. Where rho_y is not, the center always survives, and A and B do not
+// count it. float64 arithmetic on sums of d terms has relative errors below (d + 8) 2^-52 < 2^-38: 2^-30 of |X|^2,
+// |y~|^2, U^2 and of the results covers them.
 #pragma once
 
 #include <cstdint>
