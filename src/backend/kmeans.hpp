@@ -50,6 +50,8 @@ struct ClusterPlan {
   /// More bytes on the host, by which draws of k-means++ are faster. Who plans the job counts them in
   /// ClusterTask::planned where they fit; they are taken only if that and so many more fit.
   std::uint64_t draw_screen = 0;
+  /// Likewise, by which iterations with many centers are faster.
+  std::uint64_t label_screen = 0;
 };
 
 /// The rows of a table under assignment to centers that move (contract clause 12): centers, labels, sums of the

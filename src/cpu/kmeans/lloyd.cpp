@@ -1,6 +1,11 @@
 // See lloyd.hpp. A row is decided, in this order, by its bounds (it is not even read), by the screen, or by float64
 // keys of the few centers that the screen leaves.
 //
+// Many centers. A row that has a label is first given the key to its center. That makes its upper bound as tight as it
+// can be, and often decides it. Else an int8 screen (label_screen.hpp) finds the centers that are as near, and keys
+// rank them. The float32 screen takes the rows of the first assignment and those that the int8 screen leaves too many
+// centers for; where it does so with most of them it is given up.
+//
 // Bounds. upper and lower are float32 bounds, in the frame's units, of the distance to the row's center and to all
 // others. Before an assignment they are moved by the shifts of the centers since the last one, with a factor for
 // rounding. Bounds of a row that keys decided are left open, and so are all lower bounds made while centers were equal
@@ -10,16 +15,21 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <new>
 #include <numeric>
+#include <utility>
 
 #include "core/distance.hpp"
 #include "core/exact_sum.hpp"
+#include "core/infinity.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
+#include "cpu/kmeans/label_screen.hpp"
 #include "cpu/kmeans/row_reader.hpp"
 #include "cpu/kmeans/screen.hpp"
 #include "cpu/kmeans/seeding.hpp"
+#include "cpu/kmeans/seeding_screen.hpp"
 #include "cpu/kmeans/sums.hpp"
 #include "cpu/kmeans/table_scan.hpp"
 #include "cpu/nearest/screen.hpp"
@@ -32,6 +42,14 @@ constexpr float kNoUpper = std::numeric_limits<float>::infinity();
 constexpr double kFloatScale = 0x1p100;
 constexpr std::int64_t kFetchBytes = 1024;  // of a row; what follows the processor fetches by itself
 constexpr std::int64_t kLineBytes = 64;     // of the cache
+
+// The int8 screen serves a row if it leaves fewer than one in so many centers open; a key takes about as long as the
+// products of six bytes' centers with a row.
+constexpr std::int64_t kOpenShare = 16;
+// Lower bounds are to outlast so many iterations like the last one, if that makes the screen's reach longer by no more
+// than so much.
+constexpr double kOutlasting = 2.5;
+constexpr double kMaxLonger = 1.0 / 256;
 
 std::int64_t block_rows(std::int64_t d) {
   return std::clamp<std::int64_t>((std::int64_t{1} << 16) / d / 32 * 32, 32, 1024);
@@ -47,6 +65,17 @@ void pad_centres(std::span<const double> centres, std::int64_t k, std::int64_t d
     std::copy_n(centres.data() + c * d, d, to);
     std::fill(to + d, to + padded_columns(d), 0.0);
   }
+}
+
+// The distance of which a key is at least the square is at most the one, and, of a key at most, at least the other; for
+// the roundings of keys, d columns each below 2^-1074 among them.
+double key_reach(double key, std::int64_t d) {
+  const auto columns = static_cast<double>(d);
+  return std::sqrt(key * (1 + (columns + 8) * 0x1p-51) + columns * 0x1p-1072) * (1 + 0x1p-50);
+}
+double key_beyond(double key, std::int64_t d) {
+  const auto columns = static_cast<double>(d);
+  return std::sqrt(std::max(key * (1 - (columns + 8) * 0x1p-51) - columns * 0x1p-1072, 0.0)) * (1 - 0x1p-50);
 }
 
 class CpuLloyd final : public kernels::ShardLloyd {
@@ -97,6 +126,14 @@ class CpuLloyd final : public kernels::ShardLloyd {
     LloydTile tile{};
     ClusterSums clusters;
     core::ExactSum inertia;
+    // Of the int8 screen.
+    LabelScreen::Tile labels;
+    std::vector<std::int64_t> asked;  // rows in the tile
+    std::vector<double> own;          // their keys to their centers
+    std::vector<double> reach;        // how far the screen looks
+    std::vector<std::int64_t> rest;   // rows for the float32 screen
+    std::int64_t labeled = 0;         // rows that it was asked about in this assignment,
+    std::int64_t refused = 0;         // and those that it left too many centers for
     std::int64_t changed = 0;
     kernels::AssignCounts counts;
   };
@@ -105,6 +142,11 @@ class CpuLloyd final : public kernels::ShardLloyd {
   void move_bounds();
   void find_active(Worker& worker, std::int64_t begin, std::int64_t end);
   void screen_block(Worker& worker, std::int64_t first);
+  void begin_labels();
+  void screen_labels(Worker& worker, std::int64_t first);
+  void decide_tile(Worker& worker, std::int64_t first);
+  void end_labels();
+  void widen(Worker& worker, std::int64_t row, std::int64_t first);
   void stage(Worker& worker, const std::int64_t* rows, std::int64_t count, std::int64_t first);
   void list_lines(Worker& worker, const std::int64_t* rows, std::int64_t count, std::int64_t first) const;
   void decide_open(Worker& worker, std::int64_t first);
@@ -142,6 +184,9 @@ class CpuLloyd final : public kernels::ShardLloyd {
   // Of one assignment.
   LloydCentres screen_;
   bool screened_ = false;
+  std::unique_ptr<LabelScreen> label_screen_;
+  bool may_screen_labels_ = false;
+  bool labels_screened_ = false;
   core::AlignedArray<double> padded_centres_;  // [k][padded d]
   std::vector<double> previous_;               // centers of the last one
   std::vector<float> shifts_;
@@ -196,6 +241,8 @@ CpuLloyd::CpuLloyd(const Context& ctx, const kernels::ClusterTask& task, const k
   upper_.resize(labels_.size());
   lower_.resize(labels_.size());
   padded_centres_.reserve(task.clusters * padded_columns(d_));
+  const std::uint64_t bytes = label_screen_bytes(ctx, task);
+  may_screen_labels_ = frame_.usable && bytes > 0 && task.planned > 0 && task.planned + bytes <= ctx.memory_limit();
 }
 
 void CpuLloyd::start(std::span<const double> centres) {
@@ -351,15 +398,142 @@ void CpuLloyd::decide_open(Worker& worker, std::int64_t first) {
   worker.tile.scores = nullptr;
 }
 
-// Takes the first candidate (ascending) of the least key.
-void CpuLloyd::decide_by_keys(Worker& worker, std::int64_t row, std::int64_t first) {
+// Whether the int8 screen serves this assignment; it begins when rows have labels.
+void CpuLloyd::begin_labels() {
+  labels_screened_ = false;
+  if (!may_screen_labels_ || !screened_ || previous_.empty()) return;
+  if (static_cast<std::int64_t>(screen_.distinct().size()) < LabelScreen::kMinCentres) return;
+  if (!label_screen_) {
+    try {
+      auto screen = std::make_unique<LabelScreen>(simd_, SeedingScreen::choose(ctx_, task_.table), n_, task_.clusters);
+      for (Worker& worker : workers_) worker.labels = screen->tile();
+      label_screen_ = std::move(screen);
+    } catch (const std::bad_alloc&) {  // labels without it have the same bits
+      may_screen_labels_ = false;
+      return;
+    }
+  }
+  label_screen_->ask(centres_, screen_.distinct());
+  labels_screened_ = true;
+}
+
+// Gives the int8 screen up where it does not pay.
+void CpuLloyd::end_labels() {
+  std::int64_t labeled = 0;
+  std::int64_t refused = 0;
+  for (Worker& worker : workers_) {
+    labeled += std::exchange(worker.labeled, 0);
+    refused += std::exchange(worker.refused, 0);
+  }
+  if (refused * 2 <= labeled) return;
+  may_screen_labels_ = false;
+  label_screen_.reset();
+  for (Worker& worker : workers_) worker.labels = {};
+}
+
+// The active rows of a block, all of which have labels.
+void CpuLloyd::screen_labels(Worker& worker, std::int64_t first) {
+  const KeysFn sums_of = simd_.keys[static_cast<int>(KeyOp::squares)][static_cast<int>(Element::float64)];
+  const double units = frame_.scale;  // of bounds
+  const double longer = kOutlasting * static_cast<double>(most_shift_);
+  const auto tile_rows = static_cast<std::size_t>(label_screen_->tile_rows());
+  worker.asked.clear();
+  worker.own.clear();
+  worker.reach.clear();
+  worker.rest.clear();
+  for (const std::int64_t row : worker.active) {
+    const auto at = static_cast<std::size_t>(row);
+    widen(worker, row, first);
+    const void* const own = padded_centres_.data() + labels_[at] * padded_columns(d_);
+    double key = 0;
+    sums_of(worker.row.data(), &own, 1, d_, &key);
+    const double upper = key_reach(key, d_) * units;
+    upper_[at] = round_up(upper);
+    if (upper_[at] * (1 + 0x1p-20F) < lower_[at]) continue;
+    if (!label_screen_->packed(row)) label_screen_->pack(row, worker.row.data());
+    const double reach = longer <= upper * kMaxLonger ? upper + longer : upper;
+    label_screen_->put(worker.labels, static_cast<std::int64_t>(worker.asked.size()), row,
+                       reach * (label_screen_->scale() / units) * (1 + 0x1p-40));
+    worker.asked.push_back(row);
+    worker.own.push_back(key);
+    worker.reach.push_back(reach);
+    if (worker.asked.size() == tile_rows) decide_tile(worker, first);
+  }
+  if (!worker.asked.empty()) decide_tile(worker, first);
+  if (worker.rest.empty()) return;
+  worker.active.swap(worker.rest);
+  screen_block(worker, first);
+}
+
+// Takes, of a row's own center and those that the int8 screen leaves, the first of the least key.
+void CpuLloyd::decide_tile(Worker& worker, std::int64_t first) {
+  const KeysFn sums_of = simd_.keys[static_cast<int>(KeyOp::squares)][static_cast<int>(Element::float64)];
+  const auto rows = static_cast<std::int64_t>(worker.asked.size());
+  const auto centres = static_cast<std::int64_t>(screen_.distinct().size());
+  const bool all_differ = centres == k_;
+  label_screen_->survivors(worker.labels, rows);
+  worker.labeled += rows;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const auto lane = static_cast<std::size_t>(i);
+    const std::int64_t row = worker.asked[lane];
+    const auto at = static_cast<std::size_t>(row);
+    const std::vector<std::int32_t>& found = worker.labels.centres[lane];
+    if (static_cast<std::int64_t>(found.size()) * kOpenShare > centres) {
+      ++worker.refused;
+      worker.rest.push_back(row);
+      continue;
+    }
+    std::int32_t label = labels_[at];
+    double least = worker.own[lane];
+    double next = kInfinity;  // of the others
+    worker.pointers.clear();
+    worker.candidates.clear();
+    for (const std::int32_t c : found) {
+      if (c == label) continue;
+      worker.candidates.push_back(c);
+      worker.pointers.push_back(padded_centres_.data() + c * padded_columns(d_));
+    }
+    if (!worker.candidates.empty()) {
+      ++worker.counts.rechecked;
+      widen(worker, row, first);
+      worker.sums.resize(worker.candidates.size());
+      sums_of(worker.row.data(), worker.pointers.data(), static_cast<std::int64_t>(worker.pointers.size()), d_,
+              worker.sums.data());
+      for (std::size_t c = 0; c < worker.candidates.size(); ++c) {
+        const double key = worker.sums[c];
+        if (key < least || (key == least && worker.candidates[c] < label)) {
+          next = least;
+          least = key;
+          label = worker.candidates[c];
+        } else {
+          next = std::min(next, key);
+        }
+      }
+      set_label(worker, row, label, first);
+      upper_[at] = round_up(key_reach(least, d_) * frame_.scale);
+    }
+    lower_[at] =
+        all_differ ? round_down(std::min(worker.reach[lane], key_beyond(next, d_) * frame_.scale) * (1 - 0x1p-40)) : 0;
+  }
+  worker.asked.clear();
+  worker.own.clear();
+  worker.reach.clear();
+}
+
+void CpuLloyd::widen(Worker& worker, std::int64_t row, std::int64_t first) {
   const void* const values = worker.reader.row(row - first);
   double* const x = worker.row.data();
-  for (std::int64_t j = 0; j < d_; ++j) {
-    x[j] = element_ == Element::float32 ? static_cast<double>(static_cast<const float*>(values)[j])
-                                        : static_cast<const double*>(values)[j];
+  if (element_ == Element::float32) {
+    std::copy_n(static_cast<const float*>(values), d_, x);
+  } else {
+    std::copy_n(static_cast<const double*>(values), d_, x);
   }
   std::fill(x + d_, x + padded_columns(d_), 0.0);
+}
+
+// Takes the first candidate (ascending) of the least key.
+void CpuLloyd::decide_by_keys(Worker& worker, std::int64_t row, std::int64_t first) {
+  widen(worker, row, first);
   const std::size_t count = worker.candidates.size();
   worker.pointers.resize(count);
   worker.sums.resize(count);
@@ -367,7 +541,7 @@ void CpuLloyd::decide_by_keys(Worker& worker, std::int64_t row, std::int64_t fir
     worker.pointers[i] = padded_centres_.data() + worker.candidates[i] * padded_columns(d_);
   }
   simd_.keys[static_cast<int>(KeyOp::squares)][static_cast<int>(Element::float64)](
-      x, worker.pointers.data(), static_cast<std::int64_t>(count), d_, worker.sums.data());
+      worker.row.data(), worker.pointers.data(), static_cast<std::int64_t>(count), d_, worker.sums.data());
   const auto best = std::min_element(worker.sums.begin(), worker.sums.end()) - worker.sums.begin();
   ++worker.counts.rechecked;
   set_label(worker, row, worker.candidates[static_cast<std::size_t>(best)], first);
@@ -391,15 +565,18 @@ kernels::LloydStep CpuLloyd::assign() {
   if (!previous_.empty()) move_bounds();
   screened_ = screen_.assign(centres_);
   pad_centres(centres_, k_, d_, padded_centres_.data());
+  begin_labels();
   for (Worker& worker : workers_) worker.changed = 0;
   for_each_block([&](Worker& worker, const TableView& part, std::int64_t first, std::int64_t begin, std::int64_t end) {
     find_active(worker, first + begin, first + end);
     if (worker.active.empty()) return;
     worker.reader.open(part, begin, end);
+    if (labels_screened_) return screen_labels(worker, first);
     if (screened_) return screen_block(worker, first);
     worker.candidates = screen_.distinct();
     for (const std::int64_t row : worker.active) decide_by_keys(worker, row, first);
   });
+  if (labels_screened_) end_labels();
   previous_ = centres_;
   std::int64_t changed = 0;
   counts_ = {};
@@ -533,6 +710,12 @@ std::unique_ptr<kernels::Lloyd> make_lloyd(const Context& ctx, const kernels::Cl
 std::unique_ptr<kernels::ShardLloyd> make_shard(const Context& ctx, const kernels::ClusterTask& task,
                                                 const kernels::TableRanges& whole) {
   return std::make_unique<CpuLloyd>(ctx, task, whole);
+}
+
+std::uint64_t label_screen_bytes(const Context& ctx, const kernels::ClusterTask& task) {
+  if (!task.sums || !LabelScreen::serves(simd_kernels(ctx.isa()), task.table, task.clusters)) return 0;
+  return LabelScreen::bytes(task.table.rows(), task.table.cols(), task.clusters,
+                            static_cast<std::uint64_t>(ctx.threads()));
 }
 
 std::uint64_t lloyd_scratch(const Context& ctx, const kernels::ClusterTask& task) {

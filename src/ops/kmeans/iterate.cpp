@@ -222,6 +222,7 @@ Plan plan_of_rows(const Context& ctx, const TableView& table, const KMeansOption
   }
   plan.memory += beside;
   if (plan.memory + lloyd.draw_screen <= ctx.memory_limit()) plan.memory += lloyd.draw_screen;
+  if (plan.memory + lloyd.label_screen <= ctx.memory_limit()) plan.memory += lloyd.label_screen;
   plan.reason = backend.device() == kernels::kHost
                     ? "Lloyd's iterations: bounds and a float32 screen with a proven bound label most rows, float64 "
                       "keys the rest"

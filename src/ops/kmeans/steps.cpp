@@ -32,7 +32,8 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansStepsOption
   const ClusterTask task = {shape(weighted), options.weights, options.clusters, true};
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const kernels::KMeansBackend& kmeans = backend.kmeans();
-  kernels::MemoryNeed bytes = kmeans.plan(ctx, task, kernels::kNoSeeding).bytes;
+  const kernels::ClusterPlan lloyd = kmeans.plan(ctx, task, kernels::kNoSeeding);
+  kernels::MemoryNeed bytes = lloyd.bytes;
   if (weighted < table.rows()) {
     const ClusterTask others = {shape(table.rows() - weighted), {}, options.clusters, false};
     const kernels::MemoryNeed more = kmeans.plan(ctx, others, kernels::kNoSeeding).bytes;
@@ -57,6 +58,7 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansStepsOption
     plan.memory = std::max(plan.memory + n * 8, reading.host) + ops::copy_bytes(table, options.metric);
     plan.device_memory = std::max(plan.device_memory, reading.device);
   }
+  if (plan.memory + lloyd.label_screen <= ctx.memory_limit()) plan.memory += lloyd.label_screen;
   plan.reason = "steps of Lloyd's iterations: a screen with a proven bound labels most rows, float64 keys the rest";
   return plan;
 }

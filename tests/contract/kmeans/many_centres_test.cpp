@@ -1,0 +1,121 @@
+// k-means with so many centers that an int8 screen labels rows, against the reference, bit for bit (contract clause
+// 12): every family, weights, ties, equal centers, empty clusters, cosine.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "contexts.hpp"
+#include "data.hpp"
+#include "kmeans_check.hpp"
+#include "reference/kmeans_steps.hpp"
+#include "reference/reference.hpp"
+#include "vicinal/kmeans.hpp"
+#include "vicinal/kmeans_steps.hpp"
+
+namespace vicinal::contract {
+namespace {
+
+constexpr std::int64_t kCentres = 260;
+
+bool may_be_clustered(const std::vector<double>& rows, std::int64_t d, bool cosine) {
+  double most = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!(std::fabs(rows[i]) < 0x1p500)) return false;
+    most = std::max(most, std::fabs(rows[i]));
+    if ((i + 1) % static_cast<std::size_t>(d) != 0) continue;
+    if (cosine && most == 0) return false;
+    most = 0;
+  }
+  return true;
+}
+
+TEST(KMeansManyCentres, EqualTheReferenceOnEveryFamily) {
+  const Shape shape = {700, 18, 1};
+  std::vector<double> weights;
+  for (std::int64_t i = 0; i < shape.n; ++i) weights.push_back(i % 11 == 4 ? 0 : 0.3 * static_cast<double>(1 + i % 4));
+  for (int i = 0; i < kFamilies; ++i) {
+    const auto family = static_cast<Family>(i);
+    const auto turn = static_cast<std::uint64_t>(i);
+    if (is_left_out(turn)) continue;
+    const DType dtype = i % 3 == 0 ? DType::float64 : DType::float32;
+    const Stored stored(make_rows(family, shape, 5).table, shape.d, dtype, Layout::contiguous);
+    KMeansOptions options;
+    options.clusters = kCentres;
+    options.init = i % 2 == 0 ? KMeansInit::random : KMeansInit::first_k;
+    options.seed = turn;
+    options.max_iterations = 5;
+    options.tolerance = 0;
+    options.empty = i % 5 == 0 ? EmptyClusters::keep : EmptyClusters::farthest;
+    if (i % 4 == 1) options.weights = weights;
+    if (i % 4 == 2) options.metric = Metric::cosine;
+    if (!may_be_clustered(reference::widen(stored.view()), shape.d, options.metric == Metric::cosine)) continue;
+    check_kmeans(stored.view(), options, std::string(name_of(family)) + " " + text(options), turn);
+    if (HasFailure()) return;
+  }
+}
+
+// Rows beside the middle of two centers, each of which is also another center: ties, which the smaller id takes, also
+// after a step has given rows to the larger.
+TEST(KMeansManyCentres, TiesGoToTheSmallestOfEqualCenters) {
+  constexpr std::int64_t d = 16;
+  std::vector<double> rows;
+  for (std::int64_t i = 0; i < 640; ++i) {
+    for (std::int64_t j = 0; j < d; ++j) {
+      rows.push_back(j == i % d ? static_cast<double>(i % 160) : static_cast<double>(i / 160 * 3 + j % 2));
+    }
+  }
+  const TableView table(rows.data(), 640, d);
+  std::vector<double> centres;
+  for (std::int64_t c = 0; c < 300; ++c) {
+    const std::int64_t of = c < 280 ? c * 2 : 2 * (c - 280);
+    centres.insert(centres.end(), rows.begin() + of * d, rows.begin() + (of + 1) * d);
+  }
+  for (const Context& ctx : contexts(1)) {
+    KMeansStepsOptions options;
+    options.clusters = 300;
+    KMeansSteps got(ctx, table, options);
+    reference::Steps expected(table, options);
+    got.start(TableView(centres.data(), 300, d));
+    expected.start(TableView(centres.data(), 300, d));
+    for (int step = 0; step < 4; ++step) {
+      got.assign();
+      expected.assign();
+      ASSERT_EQ(got.labels(), expected.labels()) << ctx.device() << ", step " << step;
+      // Rows to a center that is equal to their own, and other rows to any.
+      for (std::int32_t c = 0; c < 20; ++c) {
+        const std::int64_t row = c % 2 == 0 ? std::int64_t{2} * c : std::int64_t{30} * c + step;
+        got.move_row(row, 280 + c);
+        expected.move_row(row, 280 + c);
+      }
+      if (step % 2 == 1) {
+        got.means();
+        expected.means();
+      }
+    }
+    EXPECT_TRUE(same_bits(got.centres(), expected.centres()));
+  }
+}
+
+// The int8 screen is memory for speed: a job that fits without it is not refused.
+TEST(KMeansManyCentres, AreNotScreenedWhereMemoryIsScarce) {
+  const Shape shape = {1500, 40, 1};
+  const Stored stored(make_rows(Family::gaussian, shape, 2).table, shape.d, DType::float32, Layout::contiguous);
+  const KMeansOptions options{.clusters = kCentres, .init = KMeansInit::first_k, .max_iterations = 3};
+  const Context wide = Context::cpu({.threads = 2, .memory_limit = std::uint64_t{1} << 30});
+  const std::uint64_t with = plan_kmeans(wide, stored.view(), options).memory;
+  const Context narrow = Context::cpu({.threads = 2, .memory_limit = with - 1});
+  KMeansOptions fewer = options;
+  fewer.clusters = 255;
+  if (with - plan_kmeans(wide, stored.view(), fewer).memory < 1500U * 56) {
+    GTEST_SKIP() << "this processor has no int8 screen";
+  }
+  EXPECT_LE(plan_kmeans(narrow, stored.view(), options).memory, with - 1500U * 56);
+  expect_same(kmeans(narrow, stored.view(), options), kmeans(wide, stored.view(), options), "scarce memory");
+}
+
+}  // namespace
+}  // namespace vicinal::contract

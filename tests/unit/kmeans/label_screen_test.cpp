@@ -1,0 +1,156 @@
+// The int8 screen of Lloyd's iterations (cpu/kmeans/label_screen.hpp): a center that is not farther than the reach
+// survives, also where the bound is met but for a rounding.
+#include "cpu/kmeans/label_screen.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "core/distance.hpp"
+#include "isas.hpp"
+#include "simd/kernels.hpp"
+
+namespace vicinal::cpu {
+namespace {
+
+struct Pairs {
+  std::int64_t d;
+  double scale;
+  std::vector<double> middle;
+  std::vector<double> rows;
+  std::vector<double> centres;
+};
+
+// The centers that survive each row, which looks as far as `reach` says.
+std::vector<std::vector<std::int32_t>> surviving(const SimdKernels& simd, const Pairs& of,
+                                                 const std::vector<double>& reach) {
+  const auto n = static_cast<std::int64_t>(reach.size());
+  const auto k = static_cast<std::int64_t>(of.centres.size()) / of.d;
+  LabelScreen screen(simd, {ScreenType::int8, ScreenKind::distance, of.d, of.scale, of.middle}, n, k);
+  std::vector<std::int32_t> all(static_cast<std::size_t>(k));
+  std::iota(all.begin(), all.end(), 0);
+  screen.ask(of.centres, all);
+  std::vector<std::vector<std::int32_t>> found;
+  LabelScreen::Tile tile = screen.tile();
+  for (std::int64_t first = 0; first < n; first += screen.tile_rows()) {
+    const std::int64_t count = std::min(screen.tile_rows(), n - first);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t row = first + i;
+      EXPECT_FALSE(screen.packed(row));
+      screen.pack(row, of.rows.data() + row * of.d);
+      EXPECT_TRUE(screen.packed(row));
+      screen.put(tile, i, row, reach[static_cast<std::size_t>(row)]);
+    }
+    screen.survivors(tile, count);
+    found.insert(found.end(), tile.centres.begin(), tile.centres.begin() + count);
+  }
+  return found;
+}
+
+// Each row looks as far as its center i % k is.
+void expect_kept(const Pairs& of, const char* what) {
+  const auto n = static_cast<std::int64_t>(of.rows.size()) / of.d;
+  const auto k = static_cast<std::int64_t>(of.centres.size()) / of.d;
+  const auto d = static_cast<double>(of.d);
+  std::vector<double> reach;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double key = core::euclidean_key(of.rows.data() + i * of.d, of.centres.data() + i % k * of.d, of.d);
+    reach.push_back(of.scale * std::sqrt(key * (1 + (d + 8) * 0x1p-51) + d * 0x1p-1072) * (1 + 0x1p-50));
+  }
+  for (const Isa isa : isas()) {
+    const auto found = surviving(simd_kernels(isa), of, reach);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto& centres = found[static_cast<std::size_t>(i)];
+      EXPECT_EQ(std::count(centres.begin(), centres.end(), i % k), 1)
+          << what << ", d " << of.d << ", row " << i << ", center " << i % k;
+    }
+  }
+}
+
+// Rows and centers on one line, with their errors of rounding along it: of some pairs every inequality is met. The
+// first center decides the second scale, `ratio` times the first; with many long centers form T is taken.
+TEST(KMeansLabelScreen, KeepsCentersWhereErrorsAddUp) {
+  for (const std::int64_t d : {16, 77, 300}) {
+    for (const double ratio : {0.5, 1.0, 2.0}) {
+      for (const int turn : {0, 1, 2, 3, 4, 5, 6, 7}) {
+        const double row_rest = turn % 2 == 0 ? 0.49 : -0.49;
+        const double centre_rest = turn / 2 % 2 == 0 ? 0.49 : -0.49;
+        const double length = turn < 4 ? 6 : 60;
+        Pairs of = {d, 1.0, std::vector<double>(static_cast<std::size_t>(d), 0.0), {}, {}};
+        const std::int64_t k = 25;
+        for (std::int64_t c = 0; c < k; ++c) {
+          const double value =
+              c == 0 ? 126.5 / ratio : (std::nearbyint(length * ratio) + (c % 5) + centre_rest) / ratio;
+          of.centres.insert(of.centres.end(), static_cast<std::size_t>(d), value);
+        }
+        for (std::int64_t i = 0; i < 4 * k; ++i) {
+          const double value = static_cast<double>(i * 7 % 125 - 62) + row_rest;
+          of.rows.insert(of.rows.end(), static_cast<std::size_t>(d), value);
+        }
+        expect_kept(of, "errors along a line");
+      }
+    }
+  }
+}
+
+// Lengths from 2^-300 to 2^400 of the scale's, columns beyond the range of int8, equal rows, centers far nearer to the
+// middle than rows and far beyond them.
+TEST(KMeansLabelScreen, KeepsCentersOfAnySize) {
+  std::mt19937_64 random(4);
+  std::normal_distribution<double> normal;
+  for (const int exponent : {-300, -20, -3, 0, 1, 3, 8, 60, 400}) {
+    for (const std::int64_t d : {16, 64}) {
+      for (const double size : {1e-6, 0.1, 1.0, 40.0}) {
+        Pairs of = {d, std::ldexp(20.0, exponent), {}, {}, {}};
+        for (std::int64_t j = 0; j < d; ++j) of.middle.push_back(normal(random));
+        for (std::int64_t i = 0; i < 130 * d; ++i) of.rows.push_back(normal(random) * (i % 7 == 0 ? 30 : 1));
+        for (std::int64_t i = 0; i < 13 * d; ++i) of.centres.push_back(of.rows[static_cast<std::size_t>(i)] * size);
+        std::copy_n(of.centres.begin(), 5 * d, of.rows.begin() + 40 * d);
+        expect_kept(of, "any size");
+      }
+    }
+  }
+}
+
+// Keys below the smallest float64 are 0.
+TEST(KMeansLabelScreen, KeepsCentersWhoseKeysVanish) {
+  const std::int64_t d = 64;
+  const Pairs of = {d, std::ldexp(1.27, 537), std::vector<double>(d, 0.0), std::vector<double>(d, 0.0),
+                    std::vector<double>(d, std::ldexp(0.7, -537))};
+  expect_kept(of, "vanishing keys");
+}
+
+// Errors of rounding beyond the range, of rows and of centers.
+TEST(KMeansLabelScreen, KeepsCentersFarBeyondTheRange) {
+  const std::int64_t d = 16;
+  Pairs of = {d, 1.0, std::vector<double>(d, 0.0), {}, {}};
+  for (std::int64_t i = 0; i < 40 * d; ++i) of.rows.push_back(i / d % 4 == 0 ? 1e60 : static_cast<double>(i % 50));
+  for (std::int64_t i = 0; i < 3 * d; ++i) of.centres.push_back(i < d ? 120 : (i < 2 * d ? -1e60 : 1e5));
+  expect_kept(of, "beyond the range");
+}
+
+TEST(KMeansLabelScreen, LeavesOutWhatIsFar) {
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal;
+  const std::int64_t d = 40;
+  // Centers about the middle, and all of it about 1e3 from the middle.
+  for (const double apart : {0.0, 1e3}) {
+    Pairs of = {d, apart > 0 ? 0.12 : 30, std::vector<double>(d, 0.0), {}, {}};
+    for (std::int64_t i = 0; i < 200 * d; ++i) of.rows.push_back(normal(random) * (apart > 0 ? 60 : 1) + apart);
+    of.centres.assign(of.rows.begin(), of.rows.begin() + 50 * d);
+    for (const Isa isa : isas()) {
+      // Every row looks at a distance of 0.5 deviations: of each center it finds but the row itself.
+      const double reach = of.scale * (apart > 0 ? 30 : 0.5);
+      const auto found = surviving(simd_kernels(isa), of, std::vector<double>(200, reach));
+      for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i].size(), i < 50 ? 1U : 0U) << apart << " " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vicinal::cpu
