@@ -14,6 +14,14 @@
 
 namespace vicinal::kernels {
 
+/// Bytes on the host of screens, without which a job takes longer and has the same bits.
+struct ScreenBytes {
+  std::uint64_t draws = 0;   ///< of k-means++
+  std::uint64_t labels = 0;  ///< of iterations with many centers
+
+  [[nodiscard]] std::uint64_t all() const noexcept { return draws + labels; }
+};
+
 /// Rows to cluster, checked by the caller: weights are finite and above 0, 1 <= clusters < 2^24.
 struct ClusterTask {
   TableView table;
@@ -21,8 +29,10 @@ struct ClusterTask {
   std::int64_t clusters = 0;
   bool sums = true;            ///< false: labels, sizes and keys only; `means` and `move` are not asked
   std::int64_t first_row = 0;  ///< of a shard: what is added to the numbers of rows in sentences
-  std::uint64_t planned =
-      0;  ///< bytes on the host of the whole job, as planned before the values are known; 0: it is not known
+  /// Bytes on the host of the whole job, as planned before the values are known; 0: it is not known.
+  std::uint64_t planned = 0;
+  /// Those of `planned` that are for screens. What the values need beyond the plan may take them.
+  ScreenBytes screens = {};
 };
 
 /// What work the assignments were.
@@ -47,11 +57,8 @@ struct ClusterPlan {
   MemoryNeed bytes;
   std::int64_t part = 0;       ///< rows that a device has room for at a time; 0: all
   bool seeds_on_host = false;  ///< k-means++, as a device has no room for that
-  /// More bytes on the host, by which draws of k-means++ are faster. Who plans the job counts them in
-  /// ClusterTask::planned where they fit; they are taken only if that and so many more fit.
-  std::uint64_t draw_screen = 0;
-  /// Likewise, by which iterations with many centers are faster.
-  std::uint64_t label_screen = 0;
+  /// More bytes on the host. Who plans the job counts them where they fit, in ClusterTask::screens.
+  ScreenBytes screens = {};
 };
 
 /// The rows of a table under assignment to centers that move (contract clause 12): centers, labels, sums of the

@@ -35,10 +35,10 @@ class CpuKMeans final : public KMeansBackend {
   ClusterPlan plan(const Context& ctx, const ClusterTask& task, std::int64_t trials) const override {
     ClusterPlan plan;
     plan.bytes.host = cpu::lloyd_scratch(ctx, task);
-    plan.label_screen = cpu::label_screen_bytes(ctx, task);
+    plan.screens.labels = cpu::label_screen_bytes(ctx, task);
     if (trials == kNoSeeding) return plan;
     plan.bytes.host += cpu::seeding_scratch(ctx, task, trials);
-    plan.draw_screen = cpu::seeding_screen_bytes(ctx, task, trials);
+    plan.screens.draws = cpu::seeding_screen_bytes(ctx, task, trials);
     return plan;
   }
 };

@@ -60,12 +60,13 @@ LabelScreen::LabelScreen(const SimdKernels& simd, Screen screen, std::int64_t ro
   most_rho_.resize(least_.size());
 }
 
-void LabelScreen::ask(std::span<const double> centres, std::span<const std::int32_t> distinct) {
+void LabelScreen::ask(const Context& ctx, std::span<const double> centres, std::span<const std::int32_t> distinct) {
   const auto count = static_cast<std::int64_t>(distinct.size());
   const std::vector<double>& middle = screen_.centre();
   double largest = 0;
   std::vector<double> lengths;
   for (const std::int32_t c : distinct) {
+    ctx.check_cancelled();
     double square = 0;
     for (std::int64_t j = 0; j < d_; ++j) {
       const double apart = centres[static_cast<std::size_t>(c * d_ + j)] - middle[static_cast<std::size_t>(j)];
@@ -89,6 +90,7 @@ void LabelScreen::ask(std::span<const double> centres, std::span<const std::int3
   const std::int64_t width = simd_.tile_queries;
   double total = 0;
   for (std::int64_t first = 0; first < count; first += width) {
+    ctx.check_cancelled();
     std::byte* const panel = centres_.data() + first * row_bytes_;
     double longest = 0;
     double most = 0;
@@ -122,7 +124,7 @@ void LabelScreen::pack(std::int64_t row, const double* values) {
   const RoundedRow sums = screen_.pack(values, Screen::Side::row, rows_.data() + row * row_bytes_, 0, 1);
   const double rho = screen_.query_terms(sums).rho;
   if (!sums.finite || !(rho < kMaxRho)) {
-    fixed_[row] = 0;
+    fixed_[row] = static_cast<std::int32_t>(-128 * sums.sum);
     exact_[row] = rounded_[row] = 0;
     rho_[row] = std::numeric_limits<float>::infinity();
     return;

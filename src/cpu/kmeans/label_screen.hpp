@@ -61,7 +61,7 @@ class LabelScreen {
   /// Rows of a tile: those that one call of `survivors` looks at.
   [[nodiscard]] std::int64_t tile_rows() const noexcept { return simd_.tile_rows; }
   /// Takes those of the centers [k, d] that `distinct` names, for `survivors`.
-  void ask(std::span<const double> centres, std::span<const std::int32_t> distinct);
+  void ask(const Context& ctx, std::span<const double> centres, std::span<const std::int32_t> distinct);
 
   [[nodiscard]] bool packed(std::int64_t row) const { return rho_[row] >= 0; }
   /// Packs a row [d]. Rows may be packed side by side.

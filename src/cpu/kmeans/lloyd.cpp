@@ -43,9 +43,11 @@ constexpr double kFloatScale = 0x1p100;
 constexpr std::int64_t kFetchBytes = 1024;  // of a row; what follows the processor fetches by itself
 constexpr std::int64_t kLineBytes = 64;     // of the cache
 
-// The int8 screen serves a row if it leaves fewer than one in so many centers open; a key takes about as long as the
-// products of six bytes' centers with a row.
+// The int8 screen serves a row if it leaves at most one in so many centers open: a key takes about as long as the int8
+// products of a row with six centers.
 constexpr std::int64_t kOpenShare = 16;
+// It is given up where it does not serve most of the rows, of at least one in so many.
+constexpr std::int64_t kLabelSample = 64;
 // Lower bounds are to outlast so many iterations like the last one, if that makes the screen's reach longer by no more
 // than so much.
 constexpr double kOutlasting = 2.5;
@@ -146,6 +148,7 @@ class CpuLloyd final : public kernels::ShardLloyd {
   void screen_labels(Worker& worker, std::int64_t first);
   void decide_tile(Worker& worker, std::int64_t first);
   void end_labels();
+  void drop_labels();
   void widen(Worker& worker, std::int64_t row, std::int64_t first);
   void stage(Worker& worker, const std::int64_t* rows, std::int64_t count, std::int64_t first);
   void list_lines(Worker& worker, const std::int64_t* rows, std::int64_t count, std::int64_t first) const;
@@ -220,7 +223,7 @@ CpuLloyd::CpuLloyd(const Context& ctx, const kernels::ClusterTask& task, const k
     const std::int64_t more = grid_.limbs() - kernels::planned_limbs(task.table.dtype(), weighted);
     more_bytes_ = static_cast<std::uint64_t>(std::max<std::int64_t>(more, 0) * plan_.stride()) * sizeof(double) *
                   (static_cast<std::uint64_t>(task.clusters) * (threads + 1) + 1);
-    core::require_memory(ctx, task.planned + more_bytes_, "kmeans: sums of values so far apart");
+    core::require_memory(ctx, task.planned - task.screens.all() + more_bytes_, "kmeans: sums of values so far apart");
     clusters_ = ClusterSums(plan_, task.clusters, weighted);
   }
   workers_.resize(threads);
@@ -241,8 +244,7 @@ CpuLloyd::CpuLloyd(const Context& ctx, const kernels::ClusterTask& task, const k
   upper_.resize(labels_.size());
   lower_.resize(labels_.size());
   padded_centres_.reserve(task.clusters * padded_columns(d_));
-  const std::uint64_t bytes = label_screen_bytes(ctx, task);
-  may_screen_labels_ = frame_.usable && bytes > 0 && task.planned > 0 && task.planned + bytes <= ctx.memory_limit();
+  may_screen_labels_ = frame_.usable && task.screens.labels > 0 && task.planned + more_bytes_ <= ctx.memory_limit();
 }
 
 void CpuLloyd::start(std::span<const double> centres) {
@@ -403,18 +405,17 @@ void CpuLloyd::begin_labels() {
   labels_screened_ = false;
   if (!may_screen_labels_ || !screened_ || previous_.empty()) return;
   if (static_cast<std::int64_t>(screen_.distinct().size()) < LabelScreen::kMinCentres) return;
-  if (!label_screen_) {
-    try {
+  try {
+    if (!label_screen_) {
       auto screen = std::make_unique<LabelScreen>(simd_, SeedingScreen::choose(ctx_, task_.table), n_, task_.clusters);
       for (Worker& worker : workers_) worker.labels = screen->tile();
       label_screen_ = std::move(screen);
-    } catch (const std::bad_alloc&) {  // labels without it have the same bits
-      may_screen_labels_ = false;
-      return;
     }
+    label_screen_->ask(ctx_, centres_, screen_.distinct());
+    labels_screened_ = true;
+  } catch (const std::bad_alloc&) {  // labels without it have the same bits
+    drop_labels();
   }
-  label_screen_->ask(centres_, screen_.distinct());
-  labels_screened_ = true;
 }
 
 // Gives the int8 screen up where it does not pay.
@@ -425,7 +426,10 @@ void CpuLloyd::end_labels() {
     labeled += std::exchange(worker.labeled, 0);
     refused += std::exchange(worker.refused, 0);
   }
-  if (refused * 2 <= labeled) return;
+  if (labeled * kLabelSample >= n_ && refused * 2 > labeled) drop_labels();
+}
+
+void CpuLloyd::drop_labels() {
   may_screen_labels_ = false;
   label_screen_.reset();
   for (Worker& worker : workers_) worker.labels = {};

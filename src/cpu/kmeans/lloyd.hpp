@@ -19,7 +19,7 @@ std::unique_ptr<kernels::ShardLloyd> make_shard(const Context& ctx, const kernel
 /// The most bytes it takes, with sums of kernels::planned_limbs.
 std::uint64_t lloyd_scratch(const Context& ctx, const kernels::ClusterTask& task);
 
-/// Bytes of the int8 screen of its labels, which it takes where memory is left (kernels::ClusterPlan::label_screen); 0
+/// Bytes of the int8 screen of its labels, which it takes where memory is left (kernels::ScreenBytes); 0
 /// where it has none.
 std::uint64_t label_screen_bytes(const Context& ctx, const kernels::ClusterTask& task);
 

@@ -28,10 +28,11 @@ std::uint32_t bits_of(std::int64_t group, std::int64_t first, std::int64_t end) 
   return static_cast<std::uint32_t>((std::uint64_t{1} << to) - (std::uint64_t{1} << from));
 }
 
-// Whether the plan counts the screen (kernels::ClusterPlan::draw_screen).
-bool has_room_for_screen(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials) {
-  const std::uint64_t bytes = seeding_screen_bytes(ctx, task, trials);
-  return bytes > 0 && task.planned > 0 && task.planned + bytes <= ctx.memory_limit();
+// Whether the plan counts the screen, and the values leave its memory.
+bool has_room_for_screen(const Context& ctx, const kernels::ClusterTask& task, const kernels::Lloyd& lloyd,
+                         std::int64_t trials) {
+  return seeding_screen_bytes(ctx, task, trials) > 0 && task.screens.draws > 0 &&
+         task.planned + lloyd.more_bytes() <= ctx.memory_limit();
 }
 
 }  // namespace
@@ -52,7 +53,7 @@ RowMasses::RowMasses(const Context& ctx, const kernels::ClusterTask& task, kerne
       sums_(static_cast<std::size_t>(tree_.nodes)),
       winners_(keys_.size(), 0),
       attempts_(static_cast<std::size_t>(trials)),
-      may_screen_(has_room_for_screen(ctx, task, trials)),
+      may_screen_(has_room_for_screen(ctx, task, lloyd, trials)),
       screen_first_(before_ / kSeedingChunk * kSeedingChunk),
       workers_(static_cast<std::size_t>(ctx.threads())) {
   std::fill_n(keys_.begin(), before_, 0.0);

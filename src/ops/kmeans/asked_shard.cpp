@@ -105,9 +105,10 @@ struct KMeansShard::State {
     options.metric = question.metric;
     options.weights = weights;
     options.init = KMeansInit::parallel;
-    const Plan plan = ops::plan_of_rows(ctx, table, options);
-    core::require_memory(ctx, plan.memory, "kmeans");
-    planned = plan.memory;
+    const ops::ScreenedPlan screened = ops::plan_of_rows(ctx, table, options);
+    core::require_memory(ctx, screened.plan.memory, "kmeans");
+    planned = screened.plan.memory;
+    screens = screened.screens;
     planned_clusters = question.clusters;
     metric = question.metric;
     rows.emplace(ctx, table, weights, metric, first);
@@ -127,7 +128,7 @@ struct KMeansShard::State {
   }
 
   [[nodiscard]] kernels::ClusterTask task() const {
-    return {rows->table(), rows->weights(), planned_clusters, true, first, planned};
+    return {rows->table(), rows->weights(), planned_clusters, true, first, planned, screens};
   }
   [[nodiscard]] const kernels::KMeansBackend& backend() const { return kernels::backend_of(ctx).kmeans(); }
 
@@ -276,6 +277,7 @@ struct KMeansShard::State {
   Metric metric = Metric::euclidean;
   std::int64_t planned_clusters = 0;
   std::uint64_t planned = 0;
+  kernels::ScreenBytes screens;
   kernels::TableRanges own_ranges;
 
   std::vector<std::byte> grid_of;  // the ranges of all shards

@@ -192,7 +192,8 @@ void check_given_values(const Context& ctx, std::vector<double>& centres, std::i
 
 }  // namespace
 
-Plan plan_of_rows(const Context& ctx, const TableView& table, const KMeansOptions& options, std::uint64_t beside) {
+ScreenedPlan plan_of_rows(const Context& ctx, const TableView& table, const KMeansOptions& options,
+                          std::uint64_t beside) {
   const auto n = static_cast<std::uint64_t>(table.rows());
   const std::int64_t weighted = weighted_rows(table, options.weights);
   const bool copies = copies_rows(options.weights, options.metric);
@@ -201,7 +202,8 @@ Plan plan_of_rows(const Context& ctx, const TableView& table, const KMeansOption
   const auto size = static_cast<std::uint64_t>(task.clusters * task.table.cols()) * sizeof(double);
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const kernels::ClusterPlan lloyd = backend.kmeans().plan(ctx, task, seeding_trials(options));
-  Plan plan;
+  ScreenedPlan planned;
+  Plan& plan = planned.plan;
   plan.method = Method::fused;
   plan.screens = backend.kmeans().screens(task);
   plan.device = ctx.device();
@@ -221,19 +223,24 @@ Plan plan_of_rows(const Context& ctx, const TableView& table, const KMeansOption
     plan.device_memory = std::max(plan.device_memory, reading.device);
   }
   plan.memory += beside;
-  if (plan.memory + lloyd.draw_screen <= ctx.memory_limit()) plan.memory += lloyd.draw_screen;
-  if (plan.memory + lloyd.label_screen <= ctx.memory_limit()) plan.memory += lloyd.label_screen;
-  plan.reason = backend.device() == kernels::kHost
-                    ? "Lloyd's iterations: bounds and a float32 screen with a proven bound label most rows, float64 "
-                      "keys the rest"
-                    : "Lloyd's iterations on the device: a screen with a proven bound labels most rows, float64 keys "
-                      "the rest";
+  planned.add_screens(ctx, lloyd.screens);
+  if (backend.device() != kernels::kHost) {
+    plan.reason =
+        "Lloyd's iterations on the device: a screen with a proven bound labels most rows, float64 keys the rest";
+  } else if (planned.screens.labels > 0) {
+    plan.reason =
+        "Lloyd's iterations: bounds, an int8 and a float32 screen with proven bounds label most rows, float64 keys the "
+        "rest";
+  } else {
+    plan.reason =
+        "Lloyd's iterations: bounds and a float32 screen with a proven bound label most rows, float64 keys the rest";
+  }
   if (lloyd.part > 0) {
     plan.reason += "; the table does not fit there, so that each iteration reads it anew, " +
                    std::to_string(lloyd.part) + " rows at a time";
   }
   if (lloyd.seeds_on_host) plan.reason += "; the memory to draw first centers is missing there, so the host draws";
-  return plan;
+  return planned;
 }
 
 std::vector<std::int64_t> label_left_out(const Context& ctx, const ClusteredRows& rows, KMeans& found) {

@@ -8,6 +8,7 @@
 #include "backend/kmeans.hpp"
 #include "ops/kmeans/clustered_rows.hpp"
 #include "ops/kmeans/rank_rows.hpp"
+#include "ops/kmeans/screened_plan.hpp"
 #include "vicinal/kmeans.hpp"
 
 namespace vicinal::ops {
@@ -20,6 +21,7 @@ std::vector<std::int64_t> label_left_out(const Context& ctx, const ClusteredRows
 
 /// The plan for the rows of one rank; of several ranks what they exchange is left out. `beside`: bytes that the
 /// job takes beside these.
-Plan plan_of_rows(const Context& ctx, const TableView& table, const KMeansOptions& options, std::uint64_t beside = 0);
+ScreenedPlan plan_of_rows(const Context& ctx, const TableView& table, const KMeansOptions& options,
+                          std::uint64_t beside = 0);
 
 }  // namespace vicinal::ops

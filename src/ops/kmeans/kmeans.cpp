@@ -14,20 +14,20 @@ namespace vicinal {
 KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) try {
   const core::Entry entry;
   ops::check_kmeans(ctx, table, options);
-  Plan plan = ops::plan_of_rows(ctx, table, options);
-  core::require_memory(ctx, plan.memory, "kmeans");
+  ops::ScreenedPlan planned = ops::plan_of_rows(ctx, table, options);
+  core::require_memory(ctx, planned.plan.memory, "kmeans");
   const ops::ClusteredRows rows(ctx, table, options.weights, options.metric);
-  const kernels::ClusterTask task = {rows.table(), rows.weights(), options.clusters, options.batch_size == 0, 0,
-                                     plan.memory};
+  const kernels::ClusterTask task = {rows.table(),        rows.weights(), options.clusters, options.batch_size == 0, 0,
+                                     planned.plan.memory, planned.screens};
   const auto lloyd = kernels::backend_of(ctx).kmeans().lloyd(ctx, task);
-  plan.memory += lloyd->more_bytes();
+  planned.add_memory(ctx, lloyd->more_bytes());
   Communicator self;
   KMeans found = ops::cluster(ctx, *lloyd, {self, task, 0, rows.table().rows(), !rows.weights().empty()}, options);
   if (!rows.left_out().empty()) {
     const std::vector<std::int64_t> more = ops::label_left_out(ctx, rows, found);
     for (std::size_t c = 0; c < more.size(); ++c) found.sizes[c] += more[c];
   }
-  found.plan = plan;
+  found.plan = planned.plan;
   return found;
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
@@ -36,7 +36,7 @@ KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& o
 Plan plan_kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) try {
   const core::Entry entry;
   ops::check_kmeans(ctx, table, options);
-  return ops::plan_of_rows(ctx, table, options);
+  return ops::plan_of_rows(ctx, table, options).plan;
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -91,14 +91,15 @@ std::int64_t planned_limbs(const TableView& shard, const KMeansOptions& options)
   return kernels::planned_limbs(dtype, !options.weights.empty());
 }
 
-Plan plan_of_shard(const Context& ctx, const TableView& shard, std::int64_t total, const KMeansOptions& options) {
+ops::ScreenedPlan plan_of_shard(const Context& ctx, const TableView& shard, std::int64_t total,
+                                const KMeansOptions& options) {
   std::uint64_t beside = ops::SharedLloyd::bytes(options.clusters, shard.cols(), total, !options.weights.empty(),
                                                  planned_limbs(shard, options));
   // The rows without mass before those of the shard, whatever draws keep of each row.
   beside += kernels::ShardSeeding::kAligned * 8 * static_cast<std::uint64_t>(2 + ops::seeding_trials(options));
-  Plan plan = ops::plan_of_rows(ctx, shard, options, beside);
-  plan.reason += "; the rows are those of one rank, whose sums are merged with those of the others";
-  return plan;
+  ops::ScreenedPlan planned = ops::plan_of_rows(ctx, shard, options, beside);
+  planned.plan.reason += "; the rows are those of one rank, whose sums are merged with those of the others";
+  return planned;
 }
 
 KMeans kmeans_of_shard(const Context& ctx, Communicator& ranks, const TableView& shard, std::int64_t first_row,
@@ -110,14 +111,14 @@ KMeans kmeans_of_shard(const Context& ctx, Communicator& ranks, const TableView&
       ops::begins_of(ops::gathered(ranks, ops::weighted_rows(shard, options.weights)));
   ops::alike([&] { ops::check_all_rows(all_rows.back(), begins.back(), options); });
 
-  Plan plan;
+  ops::ScreenedPlan planned;
   std::optional<ops::ClusteredRows> rows;
   kernels::ClusterTask task;
   kernels::TableRanges own_ranges;
   const kernels::KMeansBackend& backend = kernels::backend_of(ctx).kmeans();
   ops::together(ranks, [&] {
-    plan = plan_of_shard(ctx, shard, begins.back(), options);
-    core::require_memory(ctx, plan.memory, "kmeans");
+    planned = plan_of_shard(ctx, shard, begins.back(), options);
+    core::require_memory(ctx, planned.plan.memory, "kmeans");
     rows.emplace(ctx, shard, options.weights, options.metric, first_row);
     task = {rows->table(), rows->weights(), options.clusters, true, first_row};
     if (task.table.rows() > 0) own_ranges = backend.ranges(ctx, task);
@@ -129,11 +130,14 @@ KMeans kmeans_of_shard(const Context& ctx, Communicator& ranks, const TableView&
   std::unique_ptr<kernels::ShardLloyd> own;
   ops::together(ranks, [&] {
     // What the values of all ranks need beyond the plan: for the sums of all ranks, and for those of this one.
-    plan.memory += ops::SharedLloyd::more_bytes(options.clusters, grid, planned_limbs(shard, options));
-    task.planned = plan.memory;
-    if (task.table.rows() == 0) return core::require_memory(ctx, plan.memory, "kmeans: sums of values so far apart");
+    planned.add_memory(ctx, ops::SharedLloyd::more_bytes(options.clusters, grid, planned_limbs(shard, options)));
+    task.planned = planned.plan.memory;
+    task.screens = planned.screens;
+    if (task.table.rows() == 0) {
+      return core::require_memory(ctx, planned.plan.memory, "kmeans: sums of values so far apart");
+    }
     own = backend.shard(ctx, task, ranges);
-    plan.memory += own->more_bytes();
+    planned.add_memory(ctx, own->more_bytes());
   });
   const std::int64_t first = begins[static_cast<std::size_t>(ranks.rank())];
   ops::SharedLloyd lloyd(ctx, ranks, std::move(own), grid, begins);
@@ -144,7 +148,7 @@ KMeans kmeans_of_shard(const Context& ctx, Communicator& ranks, const TableView&
   });
   ranks.all_reduce_sum(left_out);
   for (std::size_t c = 0; c < left_out.size(); ++c) found.sizes[c] += left_out[c];
-  found.plan = plan;
+  found.plan = planned.plan;
   return found;
 }
 

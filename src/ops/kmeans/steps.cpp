@@ -13,6 +13,7 @@
 #include "ops/common/refuse.hpp"
 #include "ops/kmeans/check.hpp"
 #include "ops/kmeans/clustered_rows.hpp"
+#include "ops/kmeans/screened_plan.hpp"
 #include "ops/kmeans/unit_means.hpp"
 #include "vicinal/kmeans_steps.hpp"
 
@@ -22,7 +23,7 @@ namespace {
 using kernels::ClusterTask;
 using kernels::Lloyd;
 
-Plan plan_of(const Context& ctx, const TableView& table, const KMeansStepsOptions& options) {
+ops::ScreenedPlan plan_of(const Context& ctx, const TableView& table, const KMeansStepsOptions& options) {
   const auto n = static_cast<std::uint64_t>(table.rows());
   const std::int64_t weighted = ops::weighted_rows(table, options.weights);
   const bool copies = ops::copies_rows(options.weights, options.metric);
@@ -43,7 +44,8 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansStepsOption
   // Centers of two iterations, given and returned ones; weights; sizes, labels and keys that are returned; where there
   // are copies, keys of the rows left out, before they are among the others.
   const auto size = static_cast<std::uint64_t>(options.clusters * table.cols()) * sizeof(double);
-  Plan plan;
+  ops::ScreenedPlan planned;
+  Plan& plan = planned.plan;
   plan.method = Method::fused;
   plan.screens = kmeans.screens(task);
   plan.device = ctx.device();
@@ -58,9 +60,9 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansStepsOption
     plan.memory = std::max(plan.memory + n * 8, reading.host) + ops::copy_bytes(table, options.metric);
     plan.device_memory = std::max(plan.device_memory, reading.device);
   }
-  if (plan.memory + lloyd.label_screen <= ctx.memory_limit()) plan.memory += lloyd.label_screen;
+  planned.add_screens(ctx, lloyd.screens);
   plan.reason = "steps of Lloyd's iterations: a screen with a proven bound labels most rows, float64 keys the rest";
-  return plan;
+  return planned;
 }
 
 }  // namespace
@@ -75,13 +77,13 @@ struct KMeansSteps::State {
         n(table.rows()),
         d(table.cols()),
         k(options.clusters),
-        plan(plan_of(context, table, options)) {
-    core::require_memory(ctx, plan.memory, "KMeansSteps");
+        planned(plan_of(context, table, options)) {
+    core::require_memory(ctx, planned.plan.memory, "KMeansSteps");
     weights.assign(options.weights.begin(), options.weights.end());
     rows = std::make_unique<ops::ClusteredRows>(ctx, table, weights, metric);
     const kernels::KMeansBackend& backend = kernels::backend_of(ctx).kmeans();
-    kept = backend.lloyd(ctx, {rows->table(), rows->weights(), k, true, 0, plan.memory});
-    plan.memory += kept->more_bytes();
+    kept = backend.lloyd(ctx, {rows->table(), rows->weights(), k, true, 0, planned.plan.memory, planned.screens});
+    planned.add_memory(ctx, kept->more_bytes());
     if (!rows->left_out().empty()) others = backend.lloyd(ctx, {rows->table_left_out(), {}, k, false});
   }
 
@@ -133,7 +135,7 @@ struct KMeansSteps::State {
   Context ctx;
   Metric metric;
   std::int64_t n, d, k;
-  Plan plan;
+  ops::ScreenedPlan planned;
   std::vector<double> weights;
   std::unique_ptr<ops::ClusteredRows> rows;
   std::unique_ptr<Lloyd> kept;
@@ -274,7 +276,7 @@ std::int64_t KMeansSteps::clusters() const noexcept {
   return state_->k;
 }
 const Plan& KMeansSteps::plan() const noexcept {
-  return state_->plan;
+  return state_->planned.plan;
 }
 
 }  // namespace vicinal

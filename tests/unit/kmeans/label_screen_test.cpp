@@ -34,7 +34,7 @@ std::vector<std::vector<std::int32_t>> surviving(const SimdKernels& simd, const 
   LabelScreen screen(simd, {ScreenType::int8, ScreenKind::distance, of.d, of.scale, of.middle}, n, k);
   std::vector<std::int32_t> all(static_cast<std::size_t>(k));
   std::iota(all.begin(), all.end(), 0);
-  screen.ask(of.centres, all);
+  screen.ask(Context::cpu({.threads = 1}), of.centres, all);
   std::vector<std::vector<std::int32_t>> found;
   LabelScreen::Tile tile = screen.tile();
   for (std::int64_t first = 0; first < n; first += screen.tile_rows()) {
