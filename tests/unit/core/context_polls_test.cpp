@@ -81,6 +81,45 @@ TEST(Polls, RowsBelowTheNodesOfATree) {
   EXPECT_GE(polls_with(all) - polls_with({}), kRows / kMostInALeaf);
 }
 
+// Equal rows, all but one, share one leaf and one distinct row; those that a filter admits are counted one by one.
+TEST(Polls, EqualRowsThatAFilterAdmits) {
+  constexpr std::int64_t kRows = 1 << 16;
+  constexpr std::int64_t kPerPoll = 256;
+  std::vector<float> rows(kRows, 1);
+  rows.back() = 2;
+  const Context ctx = Context::cpu({.threads = 1});
+  const TableView table(rows.data(), kRows, 1);
+  const Index index(ctx, table, {.tree = true});
+  ASSERT_EQ(kernels::prepared_of(index).distinct_rows(), 2);
+  const std::vector<std::uint64_t> all(kRows / 64, ~std::uint64_t{0});
+  const auto polls_with = [&](Bitmap filter) {
+    const TableView queries = table.slice(0, kRows / 64);
+    return polls_of([&] { count(ctx, index, queries, {.method = Method::kdtree, .filter = filter}); });
+  };
+  EXPECT_GE(polls_with(all) - polls_with({}), kRows / kPerPoll);
+}
+
+// Of minkowski each box is a step, as each point is: eight of each node that a query opens, and those of one leaf at
+// least lie below three nodes.
+TEST(Polls, PowersOfTheBoxesOfATree) {
+  constexpr std::int64_t kRows = 1 << 14;
+  constexpr std::int64_t kQueries = 32;
+  const std::vector<float> rows = polled_rows(kRows, 2);
+  const Context ctx = Context::cpu({.threads = 1});
+  const TableView table(rows.data(), kRows, 2);
+  const Index index(ctx, table, {.tree = true});
+  const auto polls_beside_points = [&](Metric metric) {
+    std::int64_t points = 0;
+    const std::int64_t polls = polls_of([&] {
+      const NeighborCounts counts = count(ctx, index, table.slice(0, kQueries),
+                                          {.radius = 0, .metric = metric, .p = 3, .method = Method::kdtree});
+      points = counts.stats.survivors;
+    });
+    return metric == Metric::minkowski ? polls - points : polls;
+  };
+  EXPECT_GE(polls_beside_points(Metric::minkowski) - polls_beside_points(Metric::euclidean), kQueries * 3 * 8);
+}
+
 // 2^18 neighbors take some 2^18 * 18 comparisons to sort, and then are made distances and copied.
 TEST(Polls, ALongListWithinARadius) {
   constexpr std::int64_t kRows = 1 << 18;
