@@ -86,7 +86,7 @@ TEST(TreeCounts, WithinLargeRadiiOfRowsCountedByNodes) {
     for (const Filter filter : {Filter::none, Filter::many}) {
       Case c;
       c.family = family;
-      c.shape = family == Family::gaussian ? Shape{2600, 3, 45} : Shape{7000, 3, 115};
+      c.shape = family == Family::gaussian ? Shape{2600, 3, 45} : Shape{4500, 3, 72};
       c.metric = Metric::euclidean;
       c.dtype = DType::float32;
       c.query_dtype = c.dtype;

@@ -14,6 +14,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <span>
 #include <thread>
 
 #include "backend/index_access.hpp"
