@@ -239,6 +239,13 @@ struct Prepared {
 
 enum class Collect : std::uint8_t { k_list, radius, count };
 
+/// Whether a count takes boxes of a tree that lie within the radius as wholes, without keys.
+enum class TakesBoxes : std::uint8_t {
+  where_it_pays,
+  always,  ///< of few queries as well; not with `exclude` either
+  never
+};
+
 /// One search, checked by the caller: every argument is inside its domain.
 struct NearestTask {
   const Prepared* index = nullptr;
@@ -257,11 +264,11 @@ struct NearestTask {
   /// [m] The same of each query, where more is known; empty: `max_key` for all. Those at most as far away are found,
   /// equal keys included. Backends of devices take no notice.
   std::span<const double> max_keys;
-  double radius = 0;               ///< of radius and count: the largest one of all queries
-  bool counts_boxes = true;        ///< of count: boxes of a tree that lie within the radius are counted without keys
-  std::span<const double> radii;   ///< [m] of each query; empty: `radius` for all
-  bool by_id = false;              ///< of radius: lists by ascending id
-  bool in_batches = false;         ///< of radius: with a Handover
+  double radius = 0;                                   ///< of radius and count: the largest one of all queries
+  TakesBoxes takes_boxes = TakesBoxes::where_it_pays;  ///< of count, in a tree, on the CPU
+  std::span<const double> radii;                       ///< [m] of each query; empty: `radius` for all
+  bool by_id = false;                                  ///< of radius: lists by ascending id
+  bool in_batches = false;                             ///< of radius: with a Handover
   std::uint64_t bytes_beside = 0;  ///< of radius, without: that caller and index hold, counted with the lists
   bool lists_stay = false;         ///< of k_list: where they are found, for what is made of them there
   bool pruned = false;             ///< of fused: the first screen compares the index's pruned rows
@@ -284,6 +291,15 @@ struct NearestTask {
   /// Larger keys are of no use to the list of a query.
   [[nodiscard]] double max_key_of(std::int64_t query) const noexcept {
     return max_keys.empty() ? max_key : max_keys[static_cast<std::size_t>(query)];
+  }
+  /// Whether a count takes boxes as wholes. With a filter all rows are counted first, by the nodes of the tree that
+  /// they lie below, and with equal rows all distinct ones: more work than few queries save.
+  [[nodiscard]] bool counts_boxes() const noexcept {
+    constexpr std::int64_t kRowsAQuery = 64;
+    if (collect != Collect::count || takes_boxes == TakesBoxes::never || !exclude.empty()) return false;
+    if (takes_boxes == TakesBoxes::always || (filter.empty() && !index->grouped())) return true;
+    const std::int64_t counted_rows = filter.empty() ? index->distinct_rows() : index->table.rows();
+    return queries.rows() >= counted_rows / kRowsAQuery;
   }
   /// Whether a query may be a row of the index, which is not its neighbor.
   [[nodiscard]] bool has_own_rows() const noexcept { return self || same_rows; }

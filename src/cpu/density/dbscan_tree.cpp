@@ -33,7 +33,7 @@ constexpr std::int64_t kTurns = 256;      // a power of four
 constexpr std::int64_t kNoCore = -1;      // below a child
 constexpr std::int64_t kSeveral = -2;     // components below a child
 constexpr std::int64_t kLargeShare = 16;  // of the core rows one in so many: a large component
-constexpr double kManySamples = 64;       // more than a leaf has: boxes are worth to be counted
+constexpr double kManySamples = 64;       // more than a leaf has: boxes are worth counting
 constexpr std::int64_t kNoNumber = std::numeric_limits<std::int64_t>::max();
 
 class DbscanTree final : public DbscanSearches {

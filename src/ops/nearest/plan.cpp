@@ -98,7 +98,8 @@ std::optional<SearchStats> tried(const Context& ctx, const NearestTask& task, co
   trial.k = k;
   trial.max_key = task.max_key;
   trial.radius = task.radius;
-  trial.counts_boxes = task.collect == Collect::count;  // lists have every row of a box
+  // As the search itself does, which may have more queries than the trial, a filter, and rows to exclude.
+  trial.takes_boxes = task.counts_boxes() ? kernels::TakesBoxes::always : kernels::TakesBoxes::never;
   std::vector<std::int64_t> ids;
   std::vector<double> distances;
   std::vector<std::int64_t> offsets;

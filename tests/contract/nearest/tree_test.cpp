@@ -79,6 +79,23 @@ TEST_P(Tree, CountsWithinLargeRadii) {
   }
 }
 
+// Of trees with nodes below the root, and enough queries that their rows are counted first: those that a filter admits,
+// or that are equal to others.
+TEST(TreeCounts, WithinLargeRadiiOfRowsCountedByNodes) {
+  for (const Family family : {Family::gaussian, Family::mostly_duplicates}) {  // one in ten of the latter is distinct
+    for (const Filter filter : {Filter::none, Filter::many}) {
+      Case c;
+      c.family = family;
+      c.shape = family == Family::gaussian ? Shape{2600, 3, 45} : Shape{4500, 3, 72};
+      c.metric = Metric::euclidean;
+      c.dtype = DType::float32;
+      c.query_dtype = c.dtype;
+      c.filter = filter;
+      check(c, {.ks = {}, .far = true}, tree_ways(static_cast<std::uint64_t>(filter)));
+    }
+  }
+}
+
 // Enough of them to be put in the order of the leaves, where equal ones share an answer.
 TEST_P(Tree, AskedByEqualQueries) {
   std::uint64_t turn = static_cast<std::uint64_t>(GetParam());

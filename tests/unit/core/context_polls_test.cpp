@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -79,6 +80,46 @@ TEST(Polls, RowsBelowTheNodesOfATree) {
   };
   constexpr std::int64_t kMostInALeaf = 80;
   EXPECT_GE(polls_with(all) - polls_with({}), kRows / kMostInALeaf);
+}
+
+// Equal rows, all but one, share one leaf and one distinct row; those that a filter admits are counted one by one.
+TEST(Polls, EqualRowsThatAFilterAdmits) {
+  constexpr std::int64_t kRows = 1 << 16;
+  constexpr std::int64_t kPerPoll = 256;
+  std::vector<float> rows(kRows, 1);
+  rows.back() = 2;
+  const Context ctx = Context::cpu({.threads = 1});
+  const TableView table(rows.data(), kRows, 1);
+  const Index index(ctx, table, {.tree = true});
+  ASSERT_EQ(kernels::prepared_of(index).distinct_rows(), 2);
+  const std::vector<std::uint64_t> all(kRows / 64, ~std::uint64_t{0});
+  const auto polls_with = [&](Bitmap filter) {
+    const TableView queries = table.slice(0, kRows / 64);
+    return polls_of([&] { count(ctx, index, queries, {.method = Method::kdtree, .filter = filter}); });
+  };
+  EXPECT_GE(polls_with(all) - polls_with({}), kRows / kPerPoll);
+}
+
+// Of minkowski each box is a step, as each point is: eight of each node that a query opens, and those of one leaf at
+// least lie below three nodes.
+TEST(Polls, PowersOfTheBoxesOfATree) {
+  constexpr std::int64_t kRows = 1 << 14;
+  constexpr std::int64_t kQueries = 32;
+  const std::vector<float> rows = polled_rows(kRows, 2);
+  const Context ctx = Context::cpu({.threads = 1});
+  const TableView table(rows.data(), kRows, 2);
+  const Index index(ctx, table, {.tree = true});
+  const std::vector<std::int64_t> other_rows(kQueries, kRows - 1);
+  const auto polls_beside_points = [&](std::span<const std::int64_t> exclude, Metric metric) {
+    const RadiusOptions options = {.radius = 0, .metric = metric, .p = 3, .method = Method::kdtree, .exclude = exclude};
+    std::int64_t points = 0;
+    const std::int64_t polls =
+        polls_of([&] { points = count(ctx, index, table.slice(0, kQueries), options).stats.survivors; });
+    return metric == Metric::minkowski ? polls - points : polls;
+  };
+  const std::int64_t nearest = polls_beside_points(other_rows, Metric::minkowski);  // boxes are not counted as wholes
+  EXPECT_GE(nearest - polls_beside_points(other_rows, Metric::euclidean), kQueries * 3 * 8);
+  EXPECT_GE(polls_beside_points({}, Metric::minkowski) - nearest, kQueries * 3);  // the farthest keys of near boxes
 }
 
 // 2^18 neighbors take some 2^18 * 18 comparisons to sort, and then are made distances and copied.

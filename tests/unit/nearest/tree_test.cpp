@@ -14,6 +14,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <span>
 #include <thread>
 
 #include "backend/index_access.hpp"
@@ -507,6 +508,30 @@ TEST(Planner, PlansWhatASearchWithinARadiusDoes) {
   const Plan plan = plan_radius(ctx, table, nullptr, {.radius = 0.01});
   EXPECT_EQ(plan.method, Method::kdtree) << plan.reason;
   EXPECT_EQ(count(ctx, Index(ctx, table), {.radius = 0.01}).plan.reason, plan.reason);
+}
+
+// Everything is near. A tree takes it as a whole, but neither with rows to exclude nor with a filter for so few
+// queries.
+TEST(Planner, TakesBoxesAsTheCountDoes) {
+  const Context ctx = Context::cpu({.threads = 2});
+  constexpr std::int64_t kRows = 50000;
+  const std::vector<double> rows = random_rows(kRows, 3, 9);
+  const TableView table(rows.data(), kRows, 3);
+  const Index index(ctx, table, {.tree = true});
+  const auto plan_of = [&](std::int64_t queries, const RadiusOptions& options) {
+    return count(ctx, index, table.slice(0, queries), options).plan;
+  };
+  const std::vector<std::int64_t> exclude(2000, 0);
+  const std::vector<std::uint64_t> all((kRows + 63) / 64, ~std::uint64_t{0});
+  for (const std::int64_t queries : {100, 2000}) {
+    const Plan whole = plan_of(queries, {.radius = 2});
+    EXPECT_EQ(whole.method, Method::kdtree) << whole.reason;
+    const auto excluded = std::span(exclude).first(static_cast<std::size_t>(queries));
+    const Plan excludes = plan_of(queries, {.radius = 2, .exclude = excluded});
+    EXPECT_NE(excludes.method, Method::kdtree) << excludes.reason;
+    const Plan filtered = plan_of(queries, {.radius = 2, .filter = all});
+    EXPECT_EQ(filtered.method == Method::kdtree, queries >= kRows / 64) << filtered.reason;
+  }
 }
 
 // What the fused search needs depends on the machine's screens; it hardly grows with the table, as a tree does.

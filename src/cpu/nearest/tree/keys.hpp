@@ -41,6 +41,7 @@ class TreeKeys {
     const std::vector<double> zero(static_cast<std::size_t>(d_), 0.0);
     std::uint32_t near = 0;
     for (std::int64_t c = 0; c < kTreeWidth; ++c) {
+      ctx_.check_cancelled();  // as points() does
       for (std::int64_t j = 0; j < d_; ++j) {
         const double low = value(boxes, j * 2 * kTreeWidth + c);
         const double high = value(boxes, j * 2 * kTreeWidth + kTreeWidth + c);
@@ -59,6 +60,7 @@ class TreeKeys {
     const std::uint32_t near = this->boxes(x, boxes, limit, keys);
     inside = 0;
     for (std::uint32_t left = near; left != 0; left &= left - 1) {
+      ctx_.check_cancelled();  // powers once more
       const int lane = std::countr_zero(left);
       const double farthest = farthest_key(
           x, [&](std::int64_t j) { return value(boxes, j * 2 * kTreeWidth + lane); },

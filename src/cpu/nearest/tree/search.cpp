@@ -2,8 +2,8 @@
 // stack; what has become too far when its turn comes is dropped unseen. Queries are taken in the order of the leaves
 // they fall into, so that one finds in the cache what the one before it has read, and equal ones may share an answer.
 // A box is left out, or counted as a whole, by the bounds of cpu/nearest/tree/tree.hpp, so the answers are those of
-// brute force; which boxes are looked into depends on the query and the tree alone, so the statistics do not depend on
-// threads either.
+// brute force; which boxes are looked into depends on the query, the tree, and the task's filter, exclude and number of
+// queries alone, so the statistics do not depend on threads either.
 #include "cpu/nearest/tree/search.hpp"
 
 #include <algorithm>
@@ -36,15 +36,6 @@ std::int64_t batch_of(const kernels::NearestTask& task) {
   std::int64_t batch = std::min(task.queries.rows(), std::max<std::int64_t>(kTreeBatchBytes / per_query, 16));
   if (task.collect != kernels::Collect::k_list) batch = std::min<std::int64_t>(batch, 16384);
   return batch;
-}
-
-// Whether boxes within the radius are counted as wholes. Where rows are not all the same to the search, so few queries
-// are answered before the rows of the boxes are counted.
-bool counts_boxes(const kernels::NearestTask& task) {
-  constexpr std::int64_t kRowsAQuery = 64;
-  if (task.collect != kernels::Collect::count || !task.counts_boxes || !task.exclude.empty()) return false;
-  const bool is_plain = task.filter.empty() && !task.index->grouped();
-  return is_plain || task.queries.rows() >= task.index->distinct_rows() / kRowsAQuery;
 }
 
 // Where the points of a search go: `limit` as a collector has it, and offers of distinct rows.
@@ -132,21 +123,24 @@ class CollectorSink {
   std::int64_t query_;
 };
 
-// How many rows the filter admits, by distinct rows and by boxes of a tree.
+// How many rows the filter admits, by distinct rows and by boxes of a tree. With a filter or equal rows, the rows below
+// each node are counted first, which does not pay for few queries (NearestTask::counts_boxes).
 class Admitted {
  public:
   Admitted(const kernels::NearestTask& task, const Tree& tree, const Candidates& candidates)
       : tree_(tree),
         candidates_(candidates),
         rows_(task.index->table.rows()),
-        all_(task.filter.empty() && !task.index->grouped()) {}
+        distinct_rows_(task.index->distinct_rows()),
+        has_filter_(!task.filter.empty()),
+        all_(!has_filter_ && !task.index->grouped()) {}
 
   /// Whether every distinct row is one row that is admitted.
   [[nodiscard]] bool all() const noexcept { return all_; }
+  /// The rows that are admitted of those that share a distinct row, once the nodes are counted.
   [[nodiscard]] std::int64_t of(std::int64_t distinct) const noexcept {
-    if (all_) return 1;
-    const auto members = candidates_.members(distinct);
-    return std::count_if(members.begin(), members.end(), [&](std::int64_t id) { return candidates_.is_admitted(id); });
+    if (has_filter_) return admitted_[static_cast<std::size_t>(distinct)];
+    return static_cast<std::int64_t>(candidates_.members(distinct).size());
   }
   /// Whether there is a row of this number, and it is admitted.
   [[nodiscard]] bool has(std::int64_t id) const noexcept {
@@ -155,6 +149,7 @@ class Admitted {
   /// Looks at every row. Boxes are counted from then on.
   void count_nodes(const Context& ctx) {
     if (all_) return;
+    if (has_filter_) count_admitted(ctx);
     nodes_.assign(static_cast<std::size_t>(tree_.nodes()), 0);
     for (std::int64_t node = tree_.nodes(); node-- > 0;) {  // a node's children come after it
       for (std::uint32_t lanes = tree_.lanes(node); lanes != 0; lanes &= lanes - 1) {
@@ -176,11 +171,25 @@ class Admitted {
   }
 
  private:
+  void count_admitted(const Context& ctx) {
+    admitted_.assign(static_cast<std::size_t>(distinct_rows_), 0);
+    std::int64_t seen = 0;
+    for (std::int64_t distinct = 0; distinct < distinct_rows_; ++distinct) {
+      for (const std::int64_t id : candidates_.members(distinct)) {
+        if (seen++ % kChunkPoints == 0) ctx.check_cancelled();
+        if (candidates_.is_admitted(id)) ++admitted_[static_cast<std::size_t>(distinct)];
+      }
+    }
+  }
+
   const Tree& tree_;
   const Candidates& candidates_;
   std::int64_t rows_;
+  std::int64_t distinct_rows_;
+  bool has_filter_;
   bool all_;
-  std::vector<std::int64_t> nodes_;  // [nodes] or empty
+  std::vector<std::int64_t> admitted_;  // [distinct rows], or empty without a filter
+  std::vector<std::int64_t> nodes_;     // [nodes] or empty
 };
 
 // Counts rows by whole boxes. Its own row, at distance 0, is counted as the others are, and taken off at the end.
@@ -227,7 +236,7 @@ class TreeSearch {
         keys_(ctx, task, tree_),
         candidates_(task),
         admitted_(task, tree_, candidates_),
-        counts_boxes_(counts_boxes(task)),
+        counts_boxes_(task.counts_boxes()),
         grouped_(task.index->grouped()),
         shares_answers_(grouped_ && task.collect == kernels::Collect::k_list && !task.has_own_rows() &&
                         task.exclude.empty()),
@@ -519,8 +528,9 @@ std::uint64_t nearest_in_tree_scratch(const Context& /*ctx*/, const kernels::Nea
   const std::int64_t batch = batch_of(task);
   std::uint64_t bytes = static_cast<std::uint64_t>(batch) * (QueryBatch::bytes_a_query(task, {}) + 16 + 24);
   bytes += static_cast<std::uint64_t>(task.index->distinct_rows()) * 2;  // queries counted by panel: see Tree::bytes
-  if (counts_boxes(task)) {                                              // rows below nodes
-    bytes += child_count_bound(static_cast<std::uint64_t>(task.index->distinct_rows())) / kTreeWidth * 8;
+  if (task.collect == kernels::Collect::count && task.takes_boxes != kernels::TakesBoxes::never) {
+    const auto distinct_rows = static_cast<std::uint64_t>(task.index->distinct_rows());
+    bytes += distinct_rows * 8 + child_count_bound(distinct_rows) / kTreeWidth * 8;  // see Admitted
   }
   if (task.queries.is_block_source()) bytes += static_cast<std::uint64_t>(batch * task.queries.cols()) * 8;
   return bytes;

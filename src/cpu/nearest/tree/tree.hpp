@@ -15,8 +15,8 @@
 // The farthest key of the box is the key function of h_j = max(fl(hi_j - x_j), fl(x_j - lo_j)).
 // Claim: farthest key >= key(x, y) for every point y of the box, with no allowance for rounding either.
 // Proof: lo_j <= y_j <= hi_j gives y_j - x_j <= hi_j - x_j and x_j - y_j <= x_j - lo_j, and rounding keeps that order:
-// t_j <= h_j. Step 2 with h_j in place of t_j, and t_j in place of g_j, is the rest. (Where the greater of two sums is
-// not finite the claim still holds, unless it is no number: searches that may overflow make no use of it.)   []
+// t_j <= h_j. Step 2 with h_j in place of t_j, and t_j in place of g_j, is the rest. If the farthest key overflows to
+// infinity the claim still holds; searches in which a key may be no number make no use of it.   []
 // So a box whose farthest key is not above the limit is counted whole: each key in it is what the contract compares.
 // A box is left out only if its key is ABOVE the limit: a point in it at the limit itself may win by its smaller id.
 // Nothing here depends on where the splits are: any tree of boxes that hold their points is correct, and a bad one only
