@@ -18,7 +18,7 @@
 namespace vicinal::cpu {
 namespace {
 
-struct Pairs {
+struct LabelPairs {
   std::int64_t d;
   double scale;
   std::vector<double> middle;
@@ -27,7 +27,7 @@ struct Pairs {
 };
 
 // The centers that survive each row, which looks as far as `reach` says.
-std::vector<std::vector<std::int32_t>> surviving(const SimdKernels& simd, const Pairs& of,
+std::vector<std::vector<std::int32_t>> surviving(const SimdKernels& simd, const LabelPairs& of,
                                                  const std::vector<double>& reach) {
   const auto n = static_cast<std::int64_t>(reach.size());
   const auto k = static_cast<std::int64_t>(of.centres.size()) / of.d;
@@ -53,7 +53,7 @@ std::vector<std::vector<std::int32_t>> surviving(const SimdKernels& simd, const 
 }
 
 // Each row looks as far as its center i % k is.
-void expect_kept(const Pairs& of, const char* what) {
+void expect_labels_kept(const LabelPairs& of, const char* what) {
   const auto n = static_cast<std::int64_t>(of.rows.size()) / of.d;
   const auto k = static_cast<std::int64_t>(of.centres.size()) / of.d;
   const auto d = static_cast<double>(of.d);
@@ -81,7 +81,7 @@ TEST(KMeansLabelScreen, KeepsCentersWhereErrorsAddUp) {
         const double row_rest = turn % 2 == 0 ? 0.49 : -0.49;
         const double centre_rest = turn / 2 % 2 == 0 ? 0.49 : -0.49;
         const double length = turn < 4 ? 6 : 60;
-        Pairs of = {d, 1.0, std::vector<double>(static_cast<std::size_t>(d), 0.0), {}, {}};
+        LabelPairs of = {d, 1.0, std::vector<double>(static_cast<std::size_t>(d), 0.0), {}, {}};
         const std::int64_t k = 25;
         for (std::int64_t c = 0; c < k; ++c) {
           const double value =
@@ -92,7 +92,7 @@ TEST(KMeansLabelScreen, KeepsCentersWhereErrorsAddUp) {
           const double value = static_cast<double>(i * 7 % 125 - 62) + row_rest;
           of.rows.insert(of.rows.end(), static_cast<std::size_t>(d), value);
         }
-        expect_kept(of, "errors along a line");
+        expect_labels_kept(of, "errors along a line");
       }
     }
   }
@@ -106,12 +106,12 @@ TEST(KMeansLabelScreen, KeepsCentersOfAnySize) {
   for (const int exponent : {-300, -20, -3, 0, 1, 3, 8, 60, 400}) {
     for (const std::int64_t d : {16, 64}) {
       for (const double size : {1e-6, 0.1, 1.0, 40.0}) {
-        Pairs of = {d, std::ldexp(20.0, exponent), {}, {}, {}};
+        LabelPairs of = {d, std::ldexp(20.0, exponent), {}, {}, {}};
         for (std::int64_t j = 0; j < d; ++j) of.middle.push_back(normal(random));
         for (std::int64_t i = 0; i < 130 * d; ++i) of.rows.push_back(normal(random) * (i % 7 == 0 ? 30 : 1));
         for (std::int64_t i = 0; i < 13 * d; ++i) of.centres.push_back(of.rows[static_cast<std::size_t>(i)] * size);
         std::copy_n(of.centres.begin(), 5 * d, of.rows.begin() + 40 * d);
-        expect_kept(of, "any size");
+        expect_labels_kept(of, "any size");
       }
     }
   }
@@ -120,18 +120,18 @@ TEST(KMeansLabelScreen, KeepsCentersOfAnySize) {
 // Keys below the smallest float64 are 0.
 TEST(KMeansLabelScreen, KeepsCentersWhoseKeysVanish) {
   const std::int64_t d = 64;
-  const Pairs of = {d, std::ldexp(1.27, 537), std::vector<double>(d, 0.0), std::vector<double>(d, 0.0),
-                    std::vector<double>(d, std::ldexp(0.7, -537))};
-  expect_kept(of, "vanishing keys");
+  const LabelPairs of = {d, std::ldexp(1.27, 537), std::vector<double>(d, 0.0), std::vector<double>(d, 0.0),
+                         std::vector<double>(d, std::ldexp(0.7, -537))};
+  expect_labels_kept(of, "vanishing keys");
 }
 
 // Errors of rounding beyond the range, of rows and of centers.
 TEST(KMeansLabelScreen, KeepsCentersFarBeyondTheRange) {
   const std::int64_t d = 16;
-  Pairs of = {d, 1.0, std::vector<double>(d, 0.0), {}, {}};
+  LabelPairs of = {d, 1.0, std::vector<double>(d, 0.0), {}, {}};
   for (std::int64_t i = 0; i < 40 * d; ++i) of.rows.push_back(i / d % 4 == 0 ? 1e60 : static_cast<double>(i % 50));
   for (std::int64_t i = 0; i < 3 * d; ++i) of.centres.push_back(i < d ? 120 : (i < 2 * d ? -1e60 : 1e5));
-  expect_kept(of, "beyond the range");
+  expect_labels_kept(of, "beyond the range");
 }
 
 TEST(KMeansLabelScreen, LeavesOutWhatIsFar) {
@@ -140,7 +140,7 @@ TEST(KMeansLabelScreen, LeavesOutWhatIsFar) {
   const std::int64_t d = 40;
   // Centers about the middle, and all of it about 1e3 from the middle.
   for (const double apart : {0.0, 1e3}) {
-    Pairs of = {d, apart > 0 ? 0.12 : 30, std::vector<double>(d, 0.0), {}, {}};
+    LabelPairs of = {d, apart > 0 ? 0.12 : 30, std::vector<double>(d, 0.0), {}, {}};
     for (std::int64_t i = 0; i < 200 * d; ++i) of.rows.push_back(normal(random) * (apart > 0 ? 60 : 1) + apart);
     of.centres.assign(of.rows.begin(), of.rows.begin() + 50 * d);
     for (const Isa isa : isas()) {
