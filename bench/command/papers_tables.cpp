@@ -64,6 +64,7 @@ Pivot pivot_of(const Lines& lines, const std::vector<std::string>& names, const 
   Pivot pivot;
   for (const Json& line : lines) {
     std::vector<std::string> key;
+    key.reserve(names.size());
     for (const std::string& name : names) key.push_back(text_of(line[name]));
     if (pivot.keys.empty() || pivot.keys.back() != key) {
       pivot.keys.push_back(key);

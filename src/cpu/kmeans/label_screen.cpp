@@ -37,7 +37,8 @@ std::uint64_t LabelScreen::bytes(std::int64_t rows, std::int64_t d, std::int64_t
   const auto n = static_cast<std::uint64_t>(rows);
   // What chooses the scale looks at values of up to 512 rows' columns. A tile's lists may have every center.
   const std::uint64_t sample = std::min<std::uint64_t>(512 * n, std::uint64_t{1} << 20) * sizeof(double);
-  const std::uint64_t tile = kMaxTileRows * (row_bytes + 64 + queries * 8) + kMaxTileQueries * (kMaxTileRows * 8 + 4);
+  constexpr std::uint64_t kLanes = kMaxTileRows;
+  const std::uint64_t tile = kLanes * (row_bytes + 64 + queries * 8) + kMaxTileQueries * (kLanes * 8 + 4);
   return n * (row_bytes + 16) + queries * (row_bytes + 32) + threads * tile + 512 + sample;
 }
 
@@ -196,7 +197,7 @@ void LabelScreen::survivors(Tile& tile, std::int64_t rows) const {
     ask.valid_queries = static_cast<std::int32_t>(std::min(width, count - first));
     std::fill(tile.counts.begin(), tile.counts.end(), 0);
     simd_.screens[screen_index(ScreenType::int8)](ask);
-    for (std::int32_t q = 0; q < ask.valid_queries; ++q) {
+    for (std::int64_t q = 0; q < ask.valid_queries; ++q) {
       const Survivor* const found = tile.survivors.data() + q * simd_.tile_rows;
       const std::int32_t centre = order_[static_cast<std::size_t>(first + q)];
       for (std::int32_t i = 0; i < tile.counts[static_cast<std::size_t>(q)]; ++i) {

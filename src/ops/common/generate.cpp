@@ -125,7 +125,7 @@ class Placer {
 
   void place(std::int64_t row, Generated& made) const {
     double* point = made.points.data() + row * cols_;
-    double* parameters = made.parameters.empty() ? nullptr : made.parameters.data() + row * 2;
+    double* const parameters = made.parameters.data() + (made.parameters.empty() ? 0 : row * 2);
     switch (options_.shape) {
       case Shape::swiss_roll:
         return place_swiss_roll(row, point, parameters);
