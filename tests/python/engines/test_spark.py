@@ -1,7 +1,6 @@
 """vicinal.spark on a local cluster of two executors."""
 
 # ctest: COST 120
-# ctest: PROCESSORS 2
 import os
 import shutil
 import sys
