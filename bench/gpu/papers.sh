@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Usage: papers.sh FOLDER RESULTS [DATA]. The tables of the papers on a CUDA device, at full size: all sections of
-# `vicinal bench papers`, one JSON file each; DATA holds the LOF paper's rows (bench/data/papers.py) and the
+# `vicinal-bench papers`, one JSON file each; DATA holds the LOF paper's rows (bench/data/papers.py) and the
 # classical k-means tools' data, else rows of the same shape are made. LLE's search is repeated on the host, whose kd-tree the paper's tables are about.
 # FOLDER: what carry.sh made. A section that takes too long is ended; its file holds the lines that were measured.
 set -uo pipefail

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/large_pages.hpp"
+#include "cpu/kmeans/seeding_screen.hpp"
 
 namespace vicinal::cpu {
 namespace {
@@ -20,10 +21,6 @@ constexpr double kMostH = 0x1p29;
 constexpr double kUp = 1 + 0x1p-30;
 constexpr double kDown = 1 - 0x1p-30;
 
-std::int64_t whole_groups(std::int64_t count, std::int64_t of) {
-  return (count + of - 1) / of * of;
-}
-
 }  // namespace
 
 bool LabelScreen::serves(const SimdKernels& simd, const TableView& table, std::int64_t centres) {
@@ -33,13 +30,12 @@ bool LabelScreen::serves(const SimdKernels& simd, const TableView& table, std::i
 
 std::uint64_t LabelScreen::bytes(std::int64_t rows, std::int64_t d, std::int64_t centres, std::uint64_t threads) {
   const auto row_bytes = static_cast<std::uint64_t>(Screen::row_bytes(ScreenType::int8, d));
-  const auto queries = static_cast<std::uint64_t>(whole_groups(centres, kMaxTileQueries));
+  const auto queries = static_cast<std::uint64_t>(up_to_multiple(centres, kMaxTileQueries));
   const auto n = static_cast<std::uint64_t>(rows);
-  // What chooses the scale looks at values of up to 512 rows' columns. A tile's lists may have every center.
-  const std::uint64_t sample = std::min<std::uint64_t>(512 * n, std::uint64_t{1} << 20) * sizeof(double);
+  // A tile's lists may have every center.
   constexpr std::uint64_t kLanes = kMaxTileRows;
   const std::uint64_t tile = kLanes * (row_bytes + 64 + queries * 8) + kMaxTileQueries * (kLanes * 8 + 4);
-  return n * (row_bytes + 16) + queries * (row_bytes + 32) + threads * tile + 512 + sample;
+  return n * (row_bytes + 16) + queries * (row_bytes + 32) + threads * tile + 512 + SeedingScreen::choosing_bytes(n);
 }
 
 LabelScreen::LabelScreen(const SimdKernels& simd, Screen screen, std::int64_t rows, std::int64_t centres)
@@ -54,7 +50,7 @@ LabelScreen::LabelScreen(const SimdKernels& simd, Screen screen, std::int64_t ro
   rounded_.reserve(rows);
   rho_.reserve(rows);
   std::fill_n(rho_.data(), rows, -1.0F);
-  const std::int64_t queries = whole_groups(centres, simd.tile_queries);
+  const std::int64_t queries = up_to_multiple(centres, simd.tile_queries);
   centres_.reserve(queries * row_bytes_);
   least_.resize(static_cast<std::size_t>(queries));
   longest_.resize(least_.size());
@@ -124,13 +120,12 @@ void LabelScreen::ask(const Context& ctx, std::span<const double> centres, std::
 void LabelScreen::pack(std::int64_t row, const double* values) {
   const RoundedRow sums = screen_.pack(values, Screen::Side::row, rows_.data() + row * row_bytes_, 0, 1);
   const double rho = screen_.query_terms(sums).rho;
+  fixed_[row] = static_cast<std::int32_t>(-128 * sums.sum);
   if (!sums.finite || !(rho < kMaxRho)) {
-    fixed_[row] = static_cast<std::int32_t>(-128 * sums.sum);
     exact_[row] = rounded_[row] = 0;
     rho_[row] = std::numeric_limits<float>::infinity();
     return;
   }
-  fixed_[row] = static_cast<std::int32_t>(-128 * sums.sum);
   exact_[row] = round_down(sums.exact_sq * kDown);
   rounded_[row] = round_down(sums.rounded_sq);
   rho_[row] = round_up(rho);

@@ -18,10 +18,6 @@ namespace {
 constexpr double kMaxReach = 0x1p14;
 constexpr std::int32_t kNever = -(1 << 30);
 
-std::int64_t up_to_multiple(std::int64_t count, std::int64_t of) {
-  return (count + of - 1) / of * of;
-}
-
 }  // namespace
 
 bool SeedingScreen::serves(const SimdKernels& simd, const TableView& table) {
@@ -33,9 +29,12 @@ std::uint64_t SeedingScreen::bytes(std::int64_t rows, std::int64_t d, std::int64
   const auto row_bytes = static_cast<std::uint64_t>(Screen::row_bytes(ScreenType::int8, d));
   const auto padded = static_cast<std::uint64_t>(up_to_multiple(rows, kMaxTileRows));
   const auto queries = static_cast<std::uint64_t>(up_to_multiple(draws, kMaxTileQueries));
-  // What chooses the scale looks at values of up to 512 rows' columns.
-  const std::uint64_t sample = std::min<std::uint64_t>(512 * padded, std::uint64_t{1} << 20) * sizeof(double);
-  return padded * (row_bytes + 16) + queries * (row_bytes + 4) + 512 + sample;
+  return padded * (row_bytes + 16) + queries * (row_bytes + 4) + 512 + choosing_bytes(padded);
+}
+
+// Values of up to 512 rows' columns.
+std::uint64_t SeedingScreen::choosing_bytes(std::uint64_t rows) {
+  return std::min<std::uint64_t>(512 * rows, std::uint64_t{1} << 20) * sizeof(double);
 }
 
 SeedingScreen::SeedingScreen(const SimdKernels& simd, Screen screen, std::int64_t rows, std::int64_t draws)

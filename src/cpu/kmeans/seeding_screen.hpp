@@ -29,6 +29,11 @@
 
 namespace vicinal::cpu {
 
+/// The least multiple of `of` that is not below `count`: rows and queries of whole tiles.
+constexpr std::int64_t up_to_multiple(std::int64_t count, std::int64_t of) {
+  return (count + of - 1) / of * of;
+}
+
 class SeedingScreen {
  public:
   /// Whether tables of this kind are screened: those in memory, on a processor with an instruction for int8.
@@ -40,6 +45,8 @@ class SeedingScreen {
   SeedingScreen(const SimdKernels& simd, Screen screen, std::int64_t rows, std::int64_t draws);
   /// Center and scale that suit a sample of the table.
   static Screen choose(const Context& ctx, const TableView& table);
+  /// Bytes of that sample, of a table of `rows` rows.
+  static std::uint64_t choosing_bytes(std::uint64_t rows);
 
   /// Rows of a tile: those that one call of `survivors` looks at.
   [[nodiscard]] std::int64_t tile_rows() const noexcept { return simd_.tile_rows; }
