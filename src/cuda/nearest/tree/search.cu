@@ -18,7 +18,9 @@
 #include "cuda/base/order.hpp"
 #include "cuda/base/warp.cuh"
 #include "cuda/nearest/layout.hpp"
+#include "cuda/nearest/tree/group.hpp"
 #include "cuda/nearest/tree/tree.hpp"
+#include "cuda/nearest/tree/walk.cuh"
 #include "cuda/nearest/wide_rows.hpp"
 
 namespace vicinal::cuda {
@@ -29,70 +31,12 @@ constexpr int kBlocks = 8;                                   // of a multiproces
 constexpr std::size_t kSharedBytes = std::size_t{48} << 10;  // of a block
 constexpr int kShortList = 32;                               // neighbors, one a lane
 constexpr int kMany = 10;                                    // candidates that a network takes in sooner
-constexpr int kTallies = 256;                                // so that not all warps add to the same one
-constexpr int kLooks = 64;                                   // steps between two looks at the flag
 constexpr std::int64_t kMaxWalks = std::int64_t{1} << 20;    // of a launch
 constexpr std::int64_t kFewQueries = 256;                    // fewer are not worth sorting
 constexpr std::uint64_t kSmall = std::uint64_t{1} << 16;     // bytes of flags and tallies
-constexpr unsigned long long kTaken = ~0ULL;                 // no key has these bits
-
-// ---- keys
-// ------------------------------------------------------------------------------------------------------------
-
-/// The contract's key of d differences.
-template <class Op, class Difference>
-__device__ __forceinline__ double key_of(int d, double p, Difference difference) {
-  double a[core::kLanes] = {};
-  for (int j = 0; j < d; j += 8) {
-    double t[8];
-#pragma unroll
-    for (int u = 0; u < 8; ++u) {
-      if (j + u < d) t[u] = difference(j + u);
-    }
-#pragma unroll
-    for (int u = 0; u < 8; ++u) {
-      if (j + u < d) Op::add(a[u], t[u], p);
-    }
-  }
-  return join_lanes<Op>(a);
-}
-
-/// The key of the box that begins at `box` ([d][2][32]): of the gaps to it.
-template <class Op, class Value>
-__device__ __forceinline__ double box_key(const double* x, const Value* box, int d, double p) {
-  return key_of<Op>(d, p, [&](int j) {
-    const double below = static_cast<double>(box[j * kBoxValues]) - x[j];
-    const double above = x[j] - static_cast<double>(box[j * kBoxValues + kTreeWidth]);
-    const double gap = below > above ? below : above;
-    return gap > 0 ? gap : 0.0;
-  });
-}
-
-/// core::nearer of a tree's ids, which have 32 bits.
-__device__ __forceinline__ bool is_nearer(double key_a, std::uint32_t id_a, double key_b, std::uint32_t id_b) {
-  return key_a < key_b || (key_a == key_b && id_a < id_b);
-}
 
 // ---- what is kept
 // ----------------------------------------------------------------------------------------------------
-
-/// The answer's last place, before which something must come to be of use.
-struct Limit {
-  double key = INFINITY;
-  std::uint32_t id = ~0U;
-
-  __device__ bool lets(double other_key, std::uint32_t other_id) const {
-    return is_nearer(other_key, other_id, key, id);
-  }
-};
-
-struct ListTask {
-  int k;
-  std::int64_t* ids;  ///< [m, k]
-  double* distances;
-  Metric metric;
-  double p;
-};
 
 /// Up to 32 neighbors: lane i has the one that comes i-th.
 template <class Op>
@@ -324,21 +268,6 @@ class Within {
 // ---- the walk
 // --------------------------------------------------------------------------------------------------------
 
-/// Queries of one launch.
-struct Walk {
-  TreeView tree;
-  const double* queries;       // [count, d]
-  const std::uint32_t* turns;  // [count] numbers of queries in the order of the leaves, or null
-  bool in_leaves;              // `queries` are in that order, too, and the numbers are those within the search
-  std::int64_t first;          // of the launch, within the search
-  std::int64_t count;
-  double p;
-  Eligible eligible;
-  const int* stop;              // not 0: the caller wants no answer any more
-  unsigned long long* touched;  // [kTallies] rows whose keys were formed
-  int shared_doubles;           // of a warp
-};
-
 /// One query on its way: the node it is in, and of each lane the key and the first id of one of the node's units.
 template <class Op, class Value, class Sink>
 class Walker {
@@ -451,11 +380,6 @@ class Walker {
   unsigned long long bits_ = kTaken;
   std::uint32_t first_ = ~0U;
 };
-
-/// Doubles of shared memory for the levels that a lane keeps.
-__host__ __device__ constexpr int kept_doubles(int height) {
-  return (height - 1) * 48;
-}
 
 template <class Op, class Value, class Sink>
 __global__ void __launch_bounds__(32 * kWarps, kBlocks)
@@ -575,17 +499,34 @@ class TreeSearch {
         flags_(engine, 2),
         touched_(engine, kTallies) {}
 
-  /// Every query, with sinks of a kind (a template over the metric's operations); `list_doubles`: of shared memory that
-  /// one takes. False where a key may overflow.
+  /// Whether queries lie as densely as rows, so that 32 of them are taken together.
+  bool takes_groups(std::int64_t k) const {
+    const bool squares = search_.metric == Metric::euclidean || search_.metric == Metric::sqeuclidean;
+    return own_ && squares && tree_.d <= kMaxGroupColumns && k <= kMaxGroupNeighbors;
+  }
+
+  /// Every query in groups of 32. False where a key may overflow.
+  bool run_groups(const ListTask& task, Counters& counters) {
+    return run([&](const Walk& walk) { walk_in_groups(engine_, walk, task); }, counters);
+  }
+
+  /// Every query for itself, with sinks of a kind (a template over the metric's operations); `list_doubles`: of shared
+  /// memory that one takes. False where a key may overflow.
   template <template <class> class Sink, class Task>
-  bool run(const Task& task, int list_doubles, Counters& counters) {
+  bool run_single(const Task& task, int list_doubles, Counters& counters) {
+    return run([&](const Walk& walk) { launch<Sink>(walk, task, list_doubles); }, counters);
+  }
+
+ private:
+  template <class Launch>
+  bool run(Launch launch, Counters& counters) {
     flags_.zero();
     touched_.zero();
     const std::int64_t m = search_.queries.n;
     for (std::int64_t first = 0; first < m; first += step_) {
       const std::int64_t count = std::min(step_, m - first);
       load(first, count);
-      launch<Sink>(task, first, count, list_doubles);
+      launch(walk_of(first, count));
       wait();
       int overflow = 0;
       fetch(&overflow, flags_.data(), 1);
@@ -598,7 +539,6 @@ class TreeSearch {
     return true;
   }
 
- private:
   /// The queries widened, looked over for overflows, and in order.
   void load(std::int64_t first, std::int64_t count) {
     const std::int64_t d = tree_.d;
@@ -634,8 +574,7 @@ class TreeSearch {
                 static_cast<int>(std::bit_width(static_cast<std::uint64_t>(tree_.levels.units[0] - 1))));
   }
 
-  template <template <class> class Sink, class Task>
-  void launch(const Task& task, std::int64_t first, std::int64_t count, int list_doubles) {
+  Walk walk_of(std::int64_t first, std::int64_t count) const {
     Walk walk{};
     walk.tree = tree_;
     walk.queries = queries_.data();
@@ -648,14 +587,20 @@ class TreeSearch {
     walk.eligible = search_;
     walk.stop = flags_.data() + 1;
     walk.touched = touched_.data();
+    return walk;
+  }
+
+  template <template <class> class Sink, class Task>
+  void launch(const Walk& given, const Task& task, int list_doubles) {
+    Walk walk = given;
     walk.shared_doubles = kept_doubles(tree_.levels.height) + list_doubles;
     const std::size_t shared = static_cast<std::size_t>(walk.shared_doubles) * sizeof(double);
     const int warps = kWarps * shared <= kSharedBytes ? kWarps : 1;
     with_op_and_value(search_.metric, tree_.narrow, [&](auto op, auto value) {
       using Op = decltype(op);
       walk_kernel<Op, decltype(value), Sink<Op>>
-          <<<blocks_for(count, warps), 32 * warps, static_cast<std::size_t>(warps) * shared, engine_.stream>>>(walk,
-                                                                                                               task);
+          <<<blocks_for(walk.count, warps), 32 * warps, static_cast<std::size_t>(warps) * shared, engine_.stream>>>(
+              walk, task);
     });
     check_launch("search the tree");
   }
@@ -728,16 +673,17 @@ bool tree_k_lists(const Engine& engine, const TreeView& tree, const Search& sear
   if (lists.k > kMaxTreeNeighbors) throw Failure{ErrorCode::internal, "a list too long for the tree"};
   const ListTask task{static_cast<int>(lists.k), lists.ids, lists.distances, search.metric, search.root};
   TreeSearch all(engine, tree, search, in_order);
-  if (lists.k <= kShortList) return all.run<ShortList>(task, 0, counters);
+  if (all.takes_groups(lists.k)) return all.run_groups(task, counters);
+  if (lists.k <= kShortList) return all.run_single<ShortList>(task, 0, counters);
   const int bytes =
       task.k * static_cast<int>(sizeof(double) + sizeof(std::uint32_t)) + 32 * static_cast<int>(sizeof(int));
-  return all.run<LongList>(task, (bytes + 7) / 8, counters);
+  return all.run_single<LongList>(task, (bytes + 7) / 8, counters);
 }
 
 bool tree_pass(const Engine& engine, const TreeView& tree, const DirectTask& task, bool in_order, Counters& counters) {
   TreeSearch all(engine, tree, *task.search, in_order);
   const WithinTask within{task.largest_key, task.counts, task.keys, task.ids, task.offsets, task.room};
-  return all.run<Within>(within, 0, counters);
+  return all.run_single<Within>(within, 0, counters);
 }
 
 }  // namespace vicinal::cuda
