@@ -8,16 +8,18 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "cuda/base/element.hpp"
 #include "cuda/base/session.hpp"
+#include "cuda/base/warp.cuh"
 
 namespace vicinal::cuda {
 namespace {
 
 constexpr int kSampleRows = 1024;
-constexpr int kEach = 16;  // elements of a thread
+constexpr int kLoads = 4;  // of 16 bytes, of a thread
 constexpr std::int64_t kTileBytes = std::int64_t{64} << 20;
 constexpr unsigned long long kNowhere = ~0ULL;
 
@@ -65,59 +67,86 @@ __global__ void median_kernel(const T* rows, std::int64_t n, std::int64_t d, int
   }
 }
 
-/// Largest deviation and first value that is not finite, of rows [first_row, first_row + n). `centre` may be null: then
-/// finiteness alone is looked at. Of rows that float32 holds the centers are such numbers, too, and a deviation is
-/// rounded to float32 first, which is faster: rounding is monotone, so that the largest one is among those whose
-/// rounded ones are not below any other.
+/// What one load brings.
 template <class T>
-__global__ void examine_kernel(const T* rows, std::int64_t elements, std::int64_t d, std::int64_t first_row,
-                               const double* centre, const float* narrow_centre, Found* found) {
-  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * (kThreads * kEach) + threadIdx.x;
-  std::int64_t column = begin % d;
-  const std::int64_t step = kThreads % d;
-  double largest = 0;
-  [[maybe_unused]] float largest_narrow = 0;
+struct alignas(16) Loaded {
+  static constexpr int kCount = 16 / sizeof(T);
+  T at[kCount];
+};
+
+/// Elements of a block of `examine_kernel`.
+template <class T>
+inline constexpr std::int64_t kExamined = std::int64_t{kThreads} * kLoads* Loaded<T>::kCount;
+
+/// Largest deviation and first value that is not finite, of rows [first_row, first_row + n). `centre` may be null: then
+/// finiteness alone is looked at. Of rows that float32 holds the centers are such numbers, too, and only deviations
+/// that are the largest of the warp when rounded to float32 are formed in float64: rounding is monotone, so that the
+/// largest is among them.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    examine_kernel(const T* rows, std::int64_t elements, std::int64_t d, std::int64_t first_row, const double* centre,
+                   const float* narrow_centre, Found* found) {
+  constexpr int kCount = Loaded<T>::kCount;
+  constexpr std::int64_t kStep = std::int64_t{kThreads} * kCount;
+  const std::int64_t begin = blockIdx.x * kExamined<T> + threadIdx.x * kCount;
+  const std::int64_t first_column = begin % d;
+  const std::int64_t step = kStep % d;
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(rows) % sizeof(Loaded<T>) == 0;
+  Loaded<T> loaded[kLoads];
+  if (is_aligned && begin + (kLoads - 1) * kStep + kCount <= elements) {
+#pragma unroll
+    for (int l = 0; l < kLoads; ++l) loaded[l] = *reinterpret_cast<const Loaded<T>*>(rows + begin + l * kStep);
+  } else {
+#pragma unroll
+    for (int l = 0; l < kLoads; ++l) {
+#pragma unroll
+      for (int e = 0; e < kCount; ++e) {
+        const std::int64_t i = begin + l * kStep + e;
+        loaded[l].at[e] = rows[i < elements ? i : elements - 1];  // one that is not looked at
+      }
+    }
+  }
+  // Calls body(element, its number, its column) for each that there is.
+  const auto for_each = [&](auto body) {
+    std::int64_t column = first_column;
+#pragma unroll
+    for (int l = 0; l < kLoads; ++l) {
+      std::int64_t c = column;
+#pragma unroll
+      for (int e = 0; e < kCount; ++e) {
+        const std::int64_t i = begin + l * kStep + e;
+        if (i < elements) body(loaded[l].at[e], i, c);
+        if (++c == d) c = 0;
+      }
+      column += step;
+      if (column >= d) column -= d;
+    }
+  };
   unsigned long long non_finite = kNowhere;
-  const auto look_at = [&](T element, std::int64_t i) {
-    bool is_large = centre != nullptr;
+  [[maybe_unused]] float largest_narrow = 0;
+  for_each([&](T element, std::int64_t i, [[maybe_unused]] std::int64_t column) {
     bool is_finite = true;
     if constexpr (sizeof(T) < sizeof(double)) {
       const float value = narrowed(element);
       is_finite = isfinite(value);
-      if (is_large) {
-        const float deviation = fabsf(value - narrow_centre[column]);
-        is_large = deviation >= largest_narrow;
-        if (is_large) largest_narrow = deviation;
-      }
+      if (centre != nullptr) largest_narrow = fmaxf(largest_narrow, fabsf(value - narrow_centre[column]));
     } else {
       is_finite = isfinite(element);
     }
-    if (!is_finite) {
-      if (non_finite == kNowhere) non_finite = static_cast<unsigned long long>(first_row * d + i);
-    } else if (is_large) {
-      const double deviation = fabs(widen(element) - centre[column]);
-      if (deviation > largest) largest = deviation;
-    }
-    column += step;
-    if (column >= d) column -= d;
-  };
-  // Several loads under way at a time.
-  constexpr int kAhead = 8;
-  static_assert(kEach % kAhead == 0);
-  for (int e = 0; e < kEach; e += kAhead) {
-    const std::int64_t first = begin + static_cast<std::int64_t>(e) * kThreads;
-    if (first + (kAhead - 1) * kThreads < elements) {
-      T values[kAhead];
-#pragma unroll
-      for (int a = 0; a < kAhead; ++a) values[a] = rows[first + a * kThreads];
-#pragma unroll
-      for (int a = 0; a < kAhead; ++a) look_at(values[a], first + a * kThreads);
-    } else {
-      for (std::int64_t i = first; i < min(elements, first + kAhead * kThreads); i += kThreads) look_at(rows[i], i);
-    }
-  }
+    if (!is_finite && non_finite == kNowhere) non_finite = static_cast<unsigned long long>(first_row * d + i);
+  });
   if (non_finite != kNowhere) atomicMin(&found->non_finite, non_finite);
   if (centre == nullptr) return;
+  const float largest_of_warp = __uint_as_float(most_of_warp(__float_as_uint(largest_narrow)));
+  double largest = 0;
+  for_each([&](T element, std::int64_t /*i*/, std::int64_t column) {
+    if constexpr (sizeof(T) < sizeof(double)) {
+      if (!(fabsf(narrowed(element) - narrow_centre[column]) >= largest_of_warp)) return;
+    }
+    const double deviation = fabs(widen(element) - centre[column]);
+    if (deviation > largest) largest = deviation;  // nothing counts where a value is not finite
+  });
+  __syncwarp();
   for (int other = 16; other > 0; other /= 2) {
     const double theirs = __shfl_xor_sync(0xffffffffU, largest, other);
     if (theirs > largest) largest = theirs;
@@ -149,7 +178,8 @@ void examine(const Engine& engine, const Rows& rows, std::int64_t first_row, con
     narrow_kernel<<<blocks_for(rows.d, kThreads), kThreads, 0, engine.stream>>>(centre, rows.d, narrow_centre.data());
   }
   with_elements(rows.data, rows.dtype, [&](const auto* data) {
-    examine_kernel<<<blocks_for(elements, kThreads * kEach), kThreads, 0, engine.stream>>>(
+    using T = std::remove_cvref_t<decltype(*data)>;
+    examine_kernel<<<blocks_for(elements, kExamined<T>), kThreads, 0, engine.stream>>>(
         data, elements, rows.d, first_row, centre, narrow_centre.data(), found);
   });
   check_launch("examine");

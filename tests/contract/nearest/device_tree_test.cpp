@@ -62,6 +62,42 @@ TEST_F(CudaTree, TablesOfEverySize) {
   }
 }
 
+/// Rows among themselves are taken 32 at a time where they have up to 8 columns and 32 neighbors.
+TEST_F(CudaTree, RowsAmongThemselvesOfEveryWidth) {
+  std::uint64_t turn = 0;
+  for (const Family family : {Family::gaussian, Family::grid, Family::mostly_duplicates, Family::constant,
+                              Family::clusters_1e3, Family::on_a_line}) {
+    for (const std::int64_t d : {1, 2, 3, 4, 5, 6, 7, 8, 9}) {
+      for (const std::int64_t n : {2, 31, 33, 63, 1025, 9001}) {
+        if (is_fake() && n > 1000 && d > 2) continue;
+        const Rows rows = make_rows(family, {n, d, 1}, 29 + turn);
+        const std::vector<float> narrow(rows.table.begin(), rows.table.end());
+        const bool is_narrow = ++turn % 2 == 0;
+        const TableView table = is_narrow ? TableView(narrow.data(), n, d) : TableView(rows.table.data(), n, d);
+        std::vector<std::uint64_t> filter;
+        if (turn % 3 == 0) {
+          filter.assign(static_cast<std::size_t>((n + 63) / 64), 0xeeeeeeeeeeeeeeee);
+        }
+        std::vector<std::int64_t> exclude;
+        for (std::int64_t i = 0; turn % 5 == 0 && i < n; ++i) exclude.push_back((i * 7 + 1) % n);
+        const Index here(cpu(), table);
+        const Index there(cuda(), table, {.tree = true});
+        for (const std::int64_t k : {1, 2, 15, 16, 17, 31, 32, 33}) {
+          if (k > n / 2 - 2) continue;
+          const KnnOptions options = {.k = k,
+                                      .metric = turn % 4 < 2 ? Metric::euclidean : Metric::sqeuclidean,
+                                      .method = Method::kdtree,
+                                      .filter = filter,
+                                      .exclude = exclude};
+          expect_same(knn(cuda(), there, options), knn(cpu(), here, options),
+                      std::string(name_of(family)) + " n=" + std::to_string(n) + " d=" + std::to_string(d) +
+                          " k=" + std::to_string(k));
+        }
+      }
+    }
+  }
+}
+
 TEST_F(CudaTree, LittleMemoryAndManyNeighbors) {
   const std::int64_t n = is_fake() ? 3000 : 30000;
   const Rows rows = make_rows(Family::clusters_1e3, {n, 3, 1}, 23);
@@ -72,6 +108,8 @@ TEST_F(CudaTree, LittleMemoryAndManyNeighbors) {
   const KnnOptions options = {.k = 40, .method = Method::kdtree};
   const NeighborGraph wanted = knn(cpu(), here, options);
   expect_same(knn(ctx, there, options), wanted, "in groups");
+  const KnnOptions fewer = {.k = 12, .method = Method::kdtree};
+  expect_same(knn(ctx, there, fewer), knn(cpu(), here, fewer), "in groups of 32 that the memory cuts");
   EXPECT_LE(knn(ctx, there, options).plan.device_memory, 24 * kMegabyte);
   const double r = wanted.distances[39];
   const RadiusOptions within = {.radius = r, .method = Method::kdtree};
