@@ -59,9 +59,14 @@ Layout::Layout(const Session& session, const plugin::Search& call) {
   // A quarter for queries and answers, half of the rest for tiles, the remainder for the passes.
   const std::uint64_t free = left - fixed;
   const std::uint64_t share = resident ? free / 2 : free / 4;
-  group = static_cast<std::int64_t>(
-      std::clamp<std::uint64_t>(share / query, 1, static_cast<std::uint64_t>(std::min(call.queries.rows, kMaxGroup))));
-  std::uint64_t taken = fixed + static_cast<std::uint64_t>(group) * query;
+  const auto fitting = static_cast<std::int64_t>(
+      std::clamp<std::uint64_t>(share / query, 1, static_cast<std::uint64_t>(call.queries.rows)));
+  group = std::min(fitting, kMaxGroup);
+  // A tree takes its own rows in its own order, so all at once where there is room for their answers.
+  whole = static_cast<Method>(call.method) == Method::kdtree && call.self != 0 && resident &&
+          call.collect == plugin::kKList && call.output_count == 0 && fitting == call.table.rows &&
+          call.queries.rows == call.table.rows;
+  std::uint64_t taken = fixed + static_cast<std::uint64_t>(whole ? call.queries.rows : group) * query;
   if (taken > left) refuse_memory(taken, left);
   if (!resident) {
     // Packed for the screen, rows may take more than as they are.
@@ -109,7 +114,9 @@ std::uint64_t nearest_bytes(const Session& session, const plugin::Search& call) 
   }
   if (!in_tree) return layout.taken() + direct;
   // Whatever a tree cannot decide is computed in full.
-  return layout.taken() + std::max(direct, tree_search_bytes(call.table.cols, layout.group, layout.scratch));
+  return layout.taken() +
+         std::max(direct,
+                  tree_search_bytes(call.table.cols, layout.whole ? call.queries.rows : layout.group, layout.scratch));
 }
 
 bool can_fuse(const Session& session, const plugin::Search& call) {

@@ -14,6 +14,7 @@ struct Layout {
   std::uint64_t fixed = 0;    ///< bytes for filter, labels, votes' totals
   std::uint64_t query = 0;    ///< bytes of one query and its answer
   std::int64_t group = 0;     ///< queries
+  bool whole = false;         ///< a tree is asked for all of its own rows at once, instead of in groups
   std::int64_t tile = 0;      ///< rows of a streamed table's tile; 0: the table is resident
   std::uint64_t scratch = 0;  ///< bytes for the passes
 

@@ -88,11 +88,17 @@ class Run {
       to_device(engine_, labels_.back().data(), call_.outputs[o].labels, call_.table.rows);
     }
     const std::int64_t m = call_.queries.rows;
-    for (std::int64_t begin = 0; begin < m; begin += layout_.group) {
-      const std::int64_t end = std::min(m, begin + layout_.group);
+    std::int64_t group = layout_.whole ? m : layout_.group;
+    for (std::int64_t begin = 0; begin < m;) {
+      const std::int64_t end = std::min(m, begin + group);
       relay_.from = static_cast<double>(begin) / static_cast<double>(m);
       relay_.share = static_cast<double>(end - begin) / static_cast<double>(m);
-      search_group(begin, end);
+      if (search_group(begin, end)) {
+        begin = end;
+      } else {  // the tree cannot decide
+        tree_ = nullptr;
+        group = layout_.group;
+      }
     }
     engine_.synchronize();
   }
@@ -110,7 +116,8 @@ class Run {
     }
   }
 
-  void search_group(std::int64_t begin, std::int64_t end) {
+  /// False, and nothing is decided, where there are more queries than a group has, and the tree cannot decide.
+  bool search_group(std::int64_t begin, std::int64_t end) {
     const std::int64_t count = end - begin;
     const std::int64_t bytes = row_bytes(call_.queries);
     search_.first_query = call_.first_query - call_.first_id + begin;  // as rows are numbered here
@@ -131,14 +138,12 @@ class Run {
       to_device(engine_, exclude.data(), call_.exclude + begin, count);
       search_.exclude = exclude.data();
     }
-    if (call_.collect == plugin::kKList) {
-      find_lists(begin, count);
-    } else {
-      find_within(begin, count);
-    }
+    if (call_.collect == plugin::kKList) return find_lists(begin, count);
+    find_within(begin, count);
+    return true;
   }
 
-  void find_lists(std::int64_t begin, std::int64_t count) {
+  bool find_lists(std::int64_t begin, std::int64_t count) {
     const std::int64_t k = call_.k;
     const bool votes = call_.output_count > 0;
     const bool in_place = !votes && static_cast<Memory>(call_.memory) == Memory::cuda;
@@ -167,6 +172,7 @@ class Run {
                  return tree_k_lists(engine_, tree_->view, search_, engine_.ablation != core::Ablation::tree_order,
                                      lists, found);
                })) {
+      if (count > layout_.group) return false;
       const Buffer<std::int64_t> sizes(engine_, count);
       const Buffer<double> limits(engine_, count);
       DirectTask task;
@@ -187,11 +193,14 @@ class Run {
       }
       finish_lists(engine_, search_.metric, search_.root, lists.distances, lists.ids, nullptr, k, count);
     }
-    if (votes) return vote(lists, begin, count);
-    if (in_place) return;
-    to_host(engine_, call_.ids + begin * k, lists.ids, count * k);
-    to_host(engine_, call_.distances + begin * k, lists.distances, count * k);
-    engine_.synchronize();
+    if (votes) {
+      vote(lists, begin, count);
+    } else if (!in_place) {
+      to_host(engine_, call_.ids + begin * k, lists.ids, count * k);
+      to_host(engine_, call_.distances + begin * k, lists.distances, count * k);
+      engine_.synchronize();
+    }
+    return true;
   }
 
   void vote(const KLists& lists, std::int64_t begin, std::int64_t count) {

@@ -94,6 +94,9 @@ TEST_P(KMeansStart, EqualsTheReference) {
   const Stored stored(rows, start.d, start.dtype);
   for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::parallel}) {
     if (is_left_out(2 * turn + (init == KMeansInit::parallel ? 1 : 0))) continue;
+    // A device refuses them with the weights of the candidates of k-means|| (docs/limits.md).
+    const bool refused = start.name == "screened near 1e150" && init == KMeansInit::parallel;
+    if (refused && cuda_missing().empty()) continue;
     KMeansOptions options{.clusters = start.k, .init = init, .weights = weights, .seed = turn, .max_iterations = 1};
     options.rule = KMeansRule::classical;
     check_kmeans(stored.view(), options, start.name + ", " + text(options), turn);
