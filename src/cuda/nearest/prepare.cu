@@ -19,7 +19,8 @@ namespace vicinal::cuda {
 namespace {
 
 constexpr int kSampleRows = 1024;
-constexpr int kLoads = 4;  // of 16 bytes, of a thread
+template <class T>
+constexpr int kLoads = sizeof(T) < 4 ? sizeof(T) : 4;  // of 16 bytes, of a thread
 constexpr std::int64_t kTileBytes = std::int64_t{64} << 20;
 constexpr unsigned long long kNowhere = ~0ULL;
 
@@ -80,81 +81,89 @@ inline constexpr std::int64_t kExamined = std::int64_t{kThreads} * kLoads* Loade
 
 /// Largest deviation and first value that is not finite, of rows [first_row, first_row + n). `centre` may be null: then
 /// finiteness alone is looked at. Of rows that float32 holds the centers are such numbers, too, and only deviations
-/// that are the largest of the warp when rounded to float32 are formed in float64: rounding is monotone, so that the
-/// largest is among them.
+/// that are, rounded to float32, the largest of the warp and not below the largest so far are formed in float64:
+/// rounding is monotone, so that the largest is among them.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    examine_kernel(const T* rows, std::int64_t elements, std::int64_t d, std::int64_t first_row, const double* centre,
+    examine_kernel(const T* rows, std::int64_t elements, int d, std::int64_t first_row, const double* centre,
                    const float* narrow_centre, Found* found) {
   constexpr int kCount = Loaded<T>::kCount;
   constexpr std::int64_t kStep = std::int64_t{kThreads} * kCount;
+  constexpr bool kNarrow = sizeof(T) < sizeof(double);
   const std::int64_t begin = blockIdx.x * kExamined<T> + threadIdx.x * kCount;
-  const std::int64_t first_column = begin % d;
-  const std::int64_t step = kStep % d;
+  Loaded<T> loaded[kLoads<T>];
+  int columns[kLoads<T>];  // of their first elements
   const bool is_aligned = reinterpret_cast<std::uintptr_t>(rows) % sizeof(Loaded<T>) == 0;
-  Loaded<T> loaded[kLoads];
-  if (is_aligned && begin + (kLoads - 1) * kStep + kCount <= elements) {
+  const bool is_whole = is_aligned && begin + (kLoads<T> - 1) * kStep + kCount <= elements;
 #pragma unroll
-    for (int l = 0; l < kLoads; ++l) loaded[l] = *reinterpret_cast<const Loaded<T>*>(rows + begin + l * kStep);
-  } else {
-#pragma unroll
-    for (int l = 0; l < kLoads; ++l) {
-#pragma unroll
-      for (int e = 0; e < kCount; ++e) {
-        const std::int64_t i = begin + l * kStep + e;
-        loaded[l].at[e] = rows[i < elements ? i : elements - 1];  // one that is not looked at
-      }
+  for (int l = 0; l < kLoads<T>; ++l) {
+    const std::int64_t first = begin + l * kStep;
+    if (is_whole) {
+      loaded[l] = *reinterpret_cast<const Loaded<T>*>(rows + first);
+      columns[l] = static_cast<int>(first % d);
+      continue;
     }
-  }
-  // Calls body(element, its number, its column) for each that there is.
-  const auto for_each = [&](auto body) {
-    std::int64_t column = first_column;
 #pragma unroll
-    for (int l = 0; l < kLoads; ++l) {
-      std::int64_t c = column;
+    for (int e = 0; e < kCount; ++e) {  // beyond the last element that one again, which is not looked at
+      loaded[l].at[e] = rows[min(first + e, elements - 1)];
+    }
+    columns[l] = static_cast<int>(first % d);
+  }
+  // Calls body(element, number of the load, place in it, column) for each that there is.
+  const auto for_each = [&](auto body) {
+#pragma unroll
+    for (int l = 0; l < kLoads<T>; ++l) {
+      int column = columns[l];
 #pragma unroll
       for (int e = 0; e < kCount; ++e) {
-        const std::int64_t i = begin + l * kStep + e;
-        if (i < elements) body(loaded[l].at[e], i, c);
-        if (++c == d) c = 0;
+        if (is_whole || begin + l * kStep + e < elements) body(loaded[l].at[e], l, e, column);
+        if (++column == d) column = 0;
       }
-      column += step;
-      if (column >= d) column -= d;
     }
   };
-  unsigned long long non_finite = kNowhere;
   [[maybe_unused]] float largest_narrow = 0;
-  for_each([&](T element, std::int64_t i, [[maybe_unused]] std::int64_t column) {
-    bool is_finite = true;
-    if constexpr (sizeof(T) < sizeof(double)) {
+  float poison = 0;  // a NaN where a value is not finite
+  double largest = 0;
+  for_each([&](T element, int /*load*/, int /*place*/, int column) {
+    if constexpr (kNarrow) {
       const float value = narrowed(element);
-      is_finite = isfinite(value);
+      poison = fmaf(value, 0.0F, poison);
       if (centre != nullptr) largest_narrow = fmaxf(largest_narrow, fabsf(value - narrow_centre[column]));
     } else {
-      is_finite = isfinite(element);
+      if (!isfinite(element)) poison = NAN;
+      if (centre == nullptr) return;
+      const double deviation = fabs(element - centre[column]);
+      if (deviation > largest) largest = deviation;
     }
-    if (!is_finite && non_finite == kNowhere) non_finite = static_cast<unsigned long long>(first_row * d + i);
   });
-  if (non_finite != kNowhere) atomicMin(&found->non_finite, non_finite);
+  if (isnan(poison)) {
+    unsigned long long first = kNowhere;
+    for_each([&](T element, int l, int e, int /*column*/) {
+      if (isfinite(widen(element)) || first != kNowhere) return;
+      first = static_cast<unsigned long long>(first_row * d + begin + l * kStep + e);
+    });
+    if (first != kNowhere) atomicMin(&found->non_finite, first);
+  }
   if (centre == nullptr) return;
-  const float largest_of_warp = __uint_as_float(most_of_warp(__float_as_uint(largest_narrow)));
-  double largest = 0;
-  for_each([&](T element, std::int64_t /*i*/, std::int64_t column) {
-    if constexpr (sizeof(T) < sizeof(double)) {
-      if (!(fabsf(narrowed(element) - narrow_centre[column]) >= largest_of_warp)) return;
-    }
-    const double deviation = fabs(widen(element) - centre[column]);
-    if (deviation > largest) largest = deviation;  // nothing counts where a value is not finite
-  });
-  __syncwarp();
+  // What others have found only grows: an old value never hides a new largest one.
+  const unsigned long long seen = *static_cast<volatile unsigned long long*>(&found->largest);
+  const double so_far = __longlong_as_double(static_cast<long long>(__shfl_sync(kWholeWarp, seen, 0)));
+  if constexpr (kNarrow) {
+    const float most = __uint_as_float(most_of_warp(__float_as_uint(largest_narrow)));
+    if (most < static_cast<float>(so_far)) return;
+    for_each([&](T element, int /*load*/, int /*place*/, int column) {
+      if (!(fabsf(narrowed(element) - narrow_centre[column]) >= most)) return;
+      const double deviation = fabs(widen(element) - centre[column]);
+      if (deviation > largest) largest = deviation;
+    });
+    __syncwarp();
+  }
   for (int other = 16; other > 0; other /= 2) {
-    const double theirs = __shfl_xor_sync(0xffffffffU, largest, other);
+    const double theirs = __shfl_xor_sync(kWholeWarp, largest, other);
     if (theirs > largest) largest = theirs;
   }
-  const auto bits = static_cast<unsigned long long>(__double_as_longlong(largest));
-  // What others have found only grows: an old value never hides a new largest one.
-  if (threadIdx.x % 32 == 0 && bits > *static_cast<volatile unsigned long long*>(&found->largest)) {
-    atomicMax(&found->largest, bits);
+  if (threadIdx.x % 32 == 0 && largest > so_far) {
+    atomicMax(&found->largest, static_cast<unsigned long long>(__double_as_longlong(largest)));
   }
 }
 
@@ -180,7 +189,7 @@ void examine(const Engine& engine, const Rows& rows, std::int64_t first_row, con
   with_elements(rows.data, rows.dtype, [&](const auto* data) {
     using T = std::remove_cvref_t<decltype(*data)>;
     examine_kernel<<<blocks_for(elements, kExamined<T>), kThreads, 0, engine.stream>>>(
-        data, elements, rows.d, first_row, centre, narrow_centre.data(), found);
+        data, elements, static_cast<int>(rows.d), first_row, centre, narrow_centre.data(), found);
   });
   check_launch("examine");
 }

@@ -66,8 +66,9 @@ void check_common(const Context& ctx, const TableView& table, const TableView& q
 std::int64_t fewest_candidates(std::int64_t n, std::int64_t m, const NearestTask& task) {
   const std::int64_t eligible = kernels::eligible_rows(task.filter, n);
   std::int64_t fewest = eligible;
-  if (!task.has_own_rows() && task.exclude.empty()) return fewest;
-  for (std::int64_t q = 0; q < m; ++q) {
+  const std::int64_t most_out = (task.has_own_rows() ? 1 : 0) + (task.exclude.empty() ? 0 : 1);
+  // Mostly the first queries decide.
+  for (std::int64_t q = 0; q < m && fewest > eligible - most_out; ++q) {
     const std::int64_t own = task.own_row() + q;
     std::int64_t out = own >= 0 && own < n && has_bit(task.filter, own) ? 1 : 0;
     if (!task.exclude.empty()) {

@@ -22,9 +22,10 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kGroupWarps = 4;       // of a block
+constexpr int kGroupWarps = 2;       // of a block
 constexpr int kGroup = 32;           // queries of a warp
-constexpr int kWaiting = 16;         // candidates of a query that wait for the list
+constexpr int kWaiting = 24;         // candidates of a query that wait for the list
+constexpr int kTakenIn = 16;         // of them, that enter it at a time
 constexpr int kAtOnce = 8;           // rows between two looks at the room for them
 constexpr int kEnough = 3 * kGroup;  // of a warp, which are taken in after a leaf
 constexpr std::uint32_t kNoRow = ~0U;
@@ -86,32 +87,32 @@ class Nearest {
     return ids_[i];
   }
 
-  /// Takes in `count` candidates, those of the lane in [kWaiting][32]. They are sorted with the farthest first. The
-  /// nearer of each and of the list's entry in the same place from the end are the nearest kList of all (Batcher),
-  /// which the last steps put in order.
+  /// Takes in `count` candidates, at most kTakenIn, those of the lane in [][32]. They are sorted with the farthest
+  /// first. The nearer of each and of the list's entry in the same place from the end are the nearest kList of all
+  /// (Batcher), which the last steps put in order.
   __device__ void take(int count, const double* keys, const std::uint32_t* ids) {
-    double k[kWaiting];
-    std::uint32_t c[kWaiting];
+    double k[kTakenIn];
+    std::uint32_t c[kTakenIn];
 #pragma unroll
-    for (int i = 0; i < kWaiting; ++i) {
+    for (int i = 0; i < kTakenIn; ++i) {
       const bool has = i < count;
       k[i] = has ? keys[i * kGroup] : INFINITY;
       c[i] = has ? ids[i * kGroup] : ~0U;
     }
 #pragma unroll
-    for (int width = 2; width <= kWaiting; width *= 2) {
+    for (int width = 2; width <= kTakenIn; width *= 2) {
 #pragma unroll
       for (int stride = width / 2; stride > 0; stride /= 2) {
 #pragma unroll
-        for (int i = 0; i < kWaiting; ++i) {
+        for (int i = 0; i < kTakenIn; ++i) {
           const int j = i ^ stride;
           if (j > i) order(k[i], c[i], k[j], c[j], (i & width) != 0);
         }
       }
     }
 #pragma unroll
-    for (int i = 0; i < kWaiting; ++i) {
-      const int at = kList - kWaiting + i;
+    for (int i = 0; i < kTakenIn; ++i) {
+      const int at = kList - kTakenIn + i;
       const bool nearer = is_nearer(k[i], c[i], keys_[at], ids_[at]);
       keys_[at] = nearer ? k[i] : keys_[at];
       ids_[at] = nearer ? c[i] : ids_[at];
@@ -210,7 +211,7 @@ class GroupWalker {
       node = unit;
       open(level, node);
     }
-    take_in();
+    while (__any_sync(kWholeWarp, waiting_) != 0) take_in();
     return rows * count_;
   }
 
@@ -218,22 +219,22 @@ class GroupWalker {
   __device__ void finish() {
     double* const distances = waiting_keys_;
 #pragma unroll
-    for (int begin = 0; begin < kList; begin += kWaiting) {
+    for (int begin = 0; begin < kList; begin += kTakenIn) {
       __syncwarp();
 #pragma unroll
-      for (int i = 0; i < kWaiting; ++i) {
+      for (int i = 0; i < kTakenIn; ++i) {
         if (begin + i >= kList - task_.k) {
           distances[i * kGroup + lane_] = Squares::report(task_.metric, list_.key(begin + i), task_.p);
           waiting_ids_[i * kGroup + lane_] = list_.id(begin + i);
         }
       }
       __syncwarp();
-      const int place = begin + lane_ % kWaiting - (kList - task_.k);
+      const int place = begin + lane_ % kTakenIn - (kList - task_.k);
       for (int from = 0; from < count_; from += 2) {
-        const int who = from + lane_ / kWaiting;
+        const int who = from + lane_ / kTakenIn;
         const std::int64_t query = __shfl_sync(kWholeWarp, query_, who < kGroup ? who : 0);
         if (place < 0 || who >= count_) continue;
-        const int at = lane_ % kWaiting * kGroup + who;
+        const int at = lane_ % kTakenIn * kGroup + who;
         task_.ids[query * task_.k + place] = waiting_ids_[at];
         task_.distances[query * task_.k + place] = distances[at];
       }
@@ -314,7 +315,7 @@ class GroupWalker {
         const int i = begin + u;
         const double key = short_key<D>(tree.d, [&](int j) { return x_[j] - points_[j * kTreeWidth + i]; });
         const std::uint32_t id = ids_[i];
-        if (limit_.lets(key, id) && is_eligible(id)) {
+        if (key <= limit_.key && is_eligible(id)) {  // of equal keys the list decides
           waiting_keys_[waiting_ * kGroup + lane_] = key;
           waiting_ids_[waiting_ * kGroup + lane_] = id;
           ++waiting_;
@@ -334,11 +335,24 @@ class GroupWalker {
     return filter == nullptr || (filter[number >> 6] >> (number & 63) & 1) != 0;
   }
 
+  /// The first that wait enter the list; of the others those stay that may still do so.
   __device__ void take_in() {
-    list_.take(waiting_, waiting_keys_ + lane_, waiting_ids_ + lane_);
-    waiting_ = 0;
+    list_.take(waiting_ < kTakenIn ? waiting_ : kTakenIn, waiting_keys_ + lane_, waiting_ids_ + lane_);
     limit_ = list_.limit();
     set_last();
+    int kept = 0;
+#pragma unroll
+    for (int i = kTakenIn; i < kWaiting; ++i) {
+      if (i >= waiting_) continue;
+      const double key = waiting_keys_[i * kGroup + lane_];
+      const std::uint32_t id = waiting_ids_[i * kGroup + lane_];
+      if (!limit_.lets(key, id)) continue;
+      waiting_keys_[kept * kGroup + lane_] = key;
+      waiting_ids_[kept * kGroup + lane_] = id;
+      ++kept;
+    }
+    waiting_ = kept;
+    __syncwarp();
   }
 
   /// The last of the lanes' limits.
@@ -376,8 +390,14 @@ class GroupWalker {
   std::uint32_t first_ = ~0U;
 };
 
+/// Of a multiprocessor, as far as registers go.
 template <int D, int kList>
-__global__ void __launch_bounds__(32 * kGroupWarps)
+inline constexpr int kGroupBlocks = kList > kTakenIn ? 4
+                                    : D == 0         ? 6
+                                                     : 8;
+
+template <int D, int kList>
+__global__ void __launch_bounds__(32 * kGroupWarps, kGroupBlocks<D, kList>)
     group_kernel(const __grid_constant__ Walk walk, const __grid_constant__ ListTask task) {
   extern __shared__ double shared_doubles[];
   const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -403,15 +423,15 @@ void walk_in_groups(const Engine& engine, const Walk& given, const ListTask& tas
     kernel<<<blocks_for(walk.count, kGroup * kGroupWarps), 32 * kGroupWarps,
              kGroupWarps* static_cast<std::size_t>(walk.shared_doubles) * sizeof(double), engine.stream>>>(walk, task);
   };
-  const bool is_short = task.k <= kWaiting;
+  const bool is_short = task.k <= kTakenIn;
   if (!is_short) {
-    start(group_kernel<0, 2 * kWaiting>);
+    start(group_kernel<0, 2 * kTakenIn>);
   } else if (walk.tree.d == 2) {
-    start(group_kernel<2, kWaiting>);
+    start(group_kernel<2, kTakenIn>);
   } else if (walk.tree.d == 3) {
-    start(group_kernel<3, kWaiting>);
+    start(group_kernel<3, kTakenIn>);
   } else {
-    start(group_kernel<0, kWaiting>);
+    start(group_kernel<0, kTakenIn>);
   }
   check_launch("search the tree in groups");
 }
