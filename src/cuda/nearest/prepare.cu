@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kSampleRows = 1024;
 template <class T>
-constexpr int kLoads = sizeof(T) < 4 ? sizeof(T) : 4;  // of 16 bytes, of a thread
+inline constexpr int kLoads = sizeof(T) < 4 ? sizeof(T) : 4;  // of 16 bytes, of a thread
 constexpr std::int64_t kTileBytes = std::int64_t{64} << 20;
 constexpr unsigned long long kNowhere = ~0ULL;
 
@@ -75,24 +75,25 @@ struct alignas(16) Loaded {
   T at[kCount];
 };
 
-/// Elements of a block of `examine_kernel`.
+/// Elements of a block of `examine_kernel`, in one load and in all.
 template <class T>
-inline constexpr std::int64_t kExamined = std::int64_t{kThreads} * kLoads* Loaded<T>::kCount;
+inline constexpr std::int64_t kExamineStep = std::int64_t{kThreads} * Loaded<T>::kCount;
+template <class T>
+inline constexpr std::int64_t kExamined = kLoads<T>* kExamineStep<T>;
 
 /// Largest deviation and first value that is not finite, of rows [first_row, first_row + n). `centre` may be null: then
 /// finiteness alone is looked at. Of rows that float32 holds the centers are such numbers, too, and only deviations
 /// that are, rounded to float32, the largest of the warp and not below the largest so far are formed in float64:
-/// rounding is monotone, so that the largest is among them.
+/// rounding is monotone, so that the largest is among them. step: kExamineStep modulo d, because a division takes long.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    examine_kernel(const T* rows, std::int64_t elements, int d, std::int64_t first_row, const double* centre,
-                   const float* narrow_centre, Found* found) {
+    examine_kernel(const T* rows, std::int64_t elements, unsigned d, unsigned step, std::int64_t first_row,
+                   const double* centre, const float* narrow_centre, Found* found) {
   constexpr int kCount = Loaded<T>::kCount;
-  constexpr std::int64_t kStep = std::int64_t{kThreads} * kCount;
+  constexpr std::int64_t kStep = kExamineStep<T>;
   constexpr bool kNarrow = sizeof(T) < sizeof(double);
   const std::int64_t begin = blockIdx.x * kExamined<T> + threadIdx.x * kCount;
   Loaded<T> loaded[kLoads<T>];
-  int columns[kLoads<T>];  // of their first elements
   const bool is_aligned = reinterpret_cast<std::uintptr_t>(rows) % sizeof(Loaded<T>) == 0;
   const bool is_whole = is_aligned && begin + (kLoads<T> - 1) * kStep + kCount <= elements;
 #pragma unroll
@@ -100,31 +101,36 @@ __global__ void __launch_bounds__(kThreads)
     const std::int64_t first = begin + l * kStep;
     if (is_whole) {
       loaded[l] = *reinterpret_cast<const Loaded<T>*>(rows + first);
-      columns[l] = static_cast<int>(first % d);
       continue;
     }
 #pragma unroll
     for (int e = 0; e < kCount; ++e) {  // beyond the last element that one again, which is not looked at
       loaded[l].at[e] = rows[min(first + e, elements - 1)];
     }
-    columns[l] = static_cast<int>(first % d);
   }
+  __shared__ unsigned block_column;
+  if (threadIdx.x == 0) block_column = static_cast<unsigned>(blockIdx.x * kExamined<T> % d);
+  __syncthreads();
+  const unsigned first_column = (block_column + threadIdx.x * kCount) % d;
   // Calls body(element, number of the load, place in it, column) for each that there is.
   const auto for_each = [&](auto body) {
+    unsigned load_column = first_column;
 #pragma unroll
     for (int l = 0; l < kLoads<T>; ++l) {
-      int column = columns[l];
+      unsigned column = load_column;
 #pragma unroll
       for (int e = 0; e < kCount; ++e) {
         if (is_whole || begin + l * kStep + e < elements) body(loaded[l].at[e], l, e, column);
         if (++column == d) column = 0;
       }
+      load_column += step;
+      if (load_column >= d) load_column -= d;
     }
   };
   [[maybe_unused]] float largest_narrow = 0;
   float poison = 0;  // a NaN where a value is not finite
   double largest = 0;
-  for_each([&](T element, int /*load*/, int /*place*/, int column) {
+  for_each([&](T element, int /*load*/, int /*place*/, unsigned column) {
     if constexpr (kNarrow) {
       const float value = narrowed(element);
       poison = fmaf(value, 0.0F, poison);
@@ -138,7 +144,7 @@ __global__ void __launch_bounds__(kThreads)
   });
   if (isnan(poison)) {
     unsigned long long first = kNowhere;
-    for_each([&](T element, int l, int e, int /*column*/) {
+    for_each([&](T element, int l, int e, unsigned /*column*/) {
       if (isfinite(widen(element)) || first != kNowhere) return;
       first = static_cast<unsigned long long>(first_row * d + begin + l * kStep + e);
     });
@@ -151,7 +157,7 @@ __global__ void __launch_bounds__(kThreads)
   if constexpr (kNarrow) {
     const float most = __uint_as_float(most_of_warp(__float_as_uint(largest_narrow)));
     if (most < static_cast<float>(so_far)) return;
-    for_each([&](T element, int /*load*/, int /*place*/, int column) {
+    for_each([&](T element, int /*load*/, int /*place*/, unsigned column) {
       if (!(fabsf(narrowed(element) - narrow_centre[column]) >= most)) return;
       const double deviation = fabs(widen(element) - centre[column]);
       if (deviation > largest) largest = deviation;
@@ -189,7 +195,8 @@ void examine(const Engine& engine, const Rows& rows, std::int64_t first_row, con
   with_elements(rows.data, rows.dtype, [&](const auto* data) {
     using T = std::remove_cvref_t<decltype(*data)>;
     examine_kernel<<<blocks_for(elements, kExamined<T>), kThreads, 0, engine.stream>>>(
-        data, elements, static_cast<int>(rows.d), first_row, centre, narrow_centre.data(), found);
+        data, elements, static_cast<unsigned>(rows.d), static_cast<unsigned>(kExamineStep<T> % rows.d), first_row,
+        centre, narrow_centre.data(), found);
   });
   check_launch("examine");
 }
