@@ -11,13 +11,13 @@
 #include <bit>
 #include <cmath>
 #include <string>
-#include <thread>
 
-#include "core/distance.hpp"
 #include "cuda/base/metric_ops.cuh"
 #include "cuda/base/order.hpp"
+#include "cuda/base/waiting.hpp"
 #include "cuda/base/warp.cuh"
 #include "cuda/nearest/layout.hpp"
+#include "cuda/nearest/tree/box.cuh"
 #include "cuda/nearest/tree/group.hpp"
 #include "cuda/nearest/tree/tree.hpp"
 #include "cuda/nearest/tree/walk.cuh"
@@ -463,15 +463,6 @@ __global__ void own_rows_kernel(const __grid_constant__ TreeView tree, std::int6
 // ---- the host's side
 // -------------------------------------------------------------------------------------------------
 
-/// Calls body(Op, value of the tree's type).
-template <class Body>
-void with_op_and_value(Metric metric, bool narrow, Body body) {
-  with_metric<BoxOps>(metric, [&](auto op) {
-    if (narrow) return body(op, float{});
-    body(op, double{});
-  });
-}
-
 std::uint64_t bytes_a_query(std::int64_t d) {
   return static_cast<std::uint64_t>(d) * sizeof(double);
 }
@@ -527,7 +518,7 @@ class TreeSearch {
       const std::int64_t count = std::min(step_, m - first);
       load(first, count);
       launch(walk_of(first, count));
-      wait();
+      wait_or_stop(engine_, flags_.data() + 1);
       int overflow = 0;
       fetch(&overflow, flags_.data(), 1);
       if (overflow != 0) return false;
@@ -603,34 +594,6 @@ class TreeSearch {
               walk, task);
     });
     check_launch("search the tree");
-  }
-
-  /// Waits for the device, and tells it when nobody else does any more.
-  void wait() {
-    for (;;) {
-      const cudaError_t status = cudaStreamQuery(engine_.stream);
-      if (status == cudaSuccess) return;
-      if (status != cudaErrorNotReady) check(status, "search");
-      static_cast<void>(cudaGetLastError());
-      try {
-        engine_.host.check_cancelled();
-      } catch (const Failure&) {
-        stop();
-        throw;
-      }
-      std::this_thread::yield();
-    }
-  }
-
-  /// Beside the stream, which is busy.
-  void stop() {
-    cudaStream_t beside = nullptr;
-    check(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking), "create a stream");
-    const int yes = 1;
-    static_cast<void>(cudaMemcpyAsync(flags_.data() + 1, &yes, sizeof yes, cudaMemcpyHostToDevice, beside));
-    static_cast<void>(cudaStreamSynchronize(beside));
-    static_cast<void>(cudaStreamDestroy(beside));
-    engine_.synchronize();
   }
 
   template <class T>

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/distance.hpp"
-#include "cuda/base/metric_ops.cuh"
+#include "cuda/nearest/task.hpp"
+#include "cuda/nearest/tree/box.cuh"
 #include "cuda/nearest/tree/tree.hpp"
 
 namespace vicinal::cuda {
@@ -13,35 +13,6 @@ namespace vicinal::cuda {
 inline constexpr unsigned long long kTaken = ~0ULL;  ///< no key has these bits
 inline constexpr int kLooks = 64;                    ///< steps between two looks at the flag
 inline constexpr int kTallies = 256;                 ///< so that not all warps add to the same one
-
-/// The contract's key of d differences.
-template <class Op, class Difference>
-__device__ __forceinline__ double key_of(int d, double p, Difference difference) {
-  double a[core::kLanes] = {};
-  for (int j = 0; j < d; j += 8) {
-    double t[8];
-#pragma unroll
-    for (int u = 0; u < 8; ++u) {
-      if (j + u < d) t[u] = difference(j + u);
-    }
-#pragma unroll
-    for (int u = 0; u < 8; ++u) {
-      if (j + u < d) Op::add(a[u], t[u], p);
-    }
-  }
-  return join_lanes<Op>(a);
-}
-
-/// The key of the box that begins at `box` ([d][2][32]): of the gaps to it.
-template <class Op, class Value>
-__device__ __forceinline__ double box_key(const double* x, const Value* box, int d, double p) {
-  return key_of<Op>(d, p, [&](int j) {
-    const double below = static_cast<double>(box[j * kBoxValues]) - x[j];
-    const double above = x[j] - static_cast<double>(box[j * kBoxValues + kTreeWidth]);
-    const double gap = below > above ? below : above;
-    return gap > 0 ? gap : 0.0;
-  });
-}
 
 /// core::nearer of a tree's ids, which have 32 bits.
 __device__ __forceinline__ bool is_nearer(double key_a, std::uint32_t id_a, double key_b, std::uint32_t id_b) {
