@@ -23,13 +23,16 @@ struct SpanningTask {
   NearestTask search;
   std::int64_t rank = 0;  ///< the neighbor whose key is a row's core key, at most k; 0: edges by distance alone
   double divisor = 1;     ///< of the keys of pairs, but not of core keys
-  std::span<const std::int64_t> ids;  ///< [n, k] lists
-  std::span<double> keys;             ///< [n, k] of distances, which become keys
+  // [n, k] lists, and of distances, which become keys; both empty for a backend that finds lists itself.
+  std::span<const std::int64_t> ids;
+  std::span<double> keys;
 };
 
 struct SpanningResult {
   std::vector<TreeEdge>& edges;    ///< [n - 1] ascending
   std::vector<double>& core_keys;  ///< [n] with a rank, else empty
+  SearchStats& stats;              ///< of the lists, where the backend finds them
+  double seconds = 0;              ///< after the lists were found
 };
 
 /// DBSCAN of a table within itself: rows are neighbors where their key is not above `limit`.
@@ -61,6 +64,9 @@ struct OpticsResult {
   std::span<std::int64_t> predecessors;  ///< [n] of each row, or -1
 };
 
+/// What a device may be able to do without the others.
+enum class DensityWork : std::uint8_t { spanning_tree, dbscan, optics };
+
 class DensityBackend {
  public:
   DensityBackend() = default;
@@ -68,8 +74,13 @@ class DensityBackend {
   DensityBackend& operator=(const DensityBackend&) = delete;
   virtual ~DensityBackend() = default;
 
+  [[nodiscard]] virtual bool serves(DensityWork /*work*/) const { return true; }
+  /// Whether `spanning_tree` finds the lists itself, and leaves them where they are found.
+  [[nodiscard]] virtual bool finds_lists() const { return false; }
+
   virtual void spanning_tree(const Context& ctx, const SpanningTask& task, SpanningResult& result) const = 0;
-  /// What it takes beside table, lists and result.
+  /// What it takes beside table, lists and result; with the lists where it finds them itself. Throws `over_memory`
+  /// where a device has no room.
   virtual MemoryNeed spanning_tree_bytes(const Context& ctx, const SpanningTask& task) const = 0;
 
   virtual void dbscan(const Context& ctx, const DbscanTask& task, DbscanResult& result) const = 0;

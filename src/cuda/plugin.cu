@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cuda/base/session.hpp"
+#include "cuda/density/spanning_tree.hpp"
 #include "cuda/graph/graphs.hpp"
 #include "cuda/kmeans/clustering.hpp"
 #include "cuda/kmeans/room.hpp"
@@ -392,6 +393,8 @@ plugin::Functions table_of_functions() {
   functions.release_lof_rows = release<OutlierRows>;
   functions.lof_densities = entry<&OutlierRows::densities>;
   functions.lof_scores = entry<&OutlierRows::scores>;
+  functions.spanning_tree = entry<span_table>;
+  functions.spanning_bytes = entry<spanning_bytes>;
   functions.find_donors = entry<find_donors>;
   functions.donor_bytes = entry<donor_bytes>;
   functions.label = entry<label_members>;

@@ -16,6 +16,7 @@
 #include "cluster.hpp"
 #include "core/distance.hpp"
 #include "core/table_access.hpp"
+#include "density.hpp"
 #include "donors.hpp"
 #include "engine.hpp"
 #include "graph.hpp"
@@ -599,9 +600,9 @@ void lof_bytes(void* engine, const Outliers* task, std::uint64_t* bytes, Status*
   });
 }
 
-void find_lists(Engine& engine, const HostCalls& host, Search search, const Outliers& task,
+void find_lists(Engine& engine, const HostCalls& host, Search search, std::int64_t entries,
                 std::vector<std::int64_t>& ids, std::vector<double>& distances, Counters& counters) {
-  ids.resize(static_cast<std::size_t>(task.rows * task.stride));
+  ids.resize(static_cast<std::size_t>(entries));
   distances.resize(ids.size());
   search.ids = ids.data();
   search.distances = distances.data();
@@ -617,7 +618,7 @@ void lof_rows(void* engine, const HostCalls* host, const Search* search, Outlier
     call_on(on);
     require_room(on, *task);
     auto made = std::make_unique<FakeLofRows>(*task, on);
-    find_lists(on, *host, *search, *task, made->ids, made->distances, *counters);
+    find_lists(on, *host, *search, task->rows * task->stride, made->ids, made->distances, *counters);
     made->k_distances(*task);
     *rows = made.release();
   });
@@ -649,11 +650,53 @@ void lof(void* engine, const HostCalls* host, const Search* search, Outliers* ta
     std::vector<std::int64_t> ids;
     std::vector<double> distances;
     if (search != nullptr) {
-      find_lists(*static_cast<Engine*>(engine), *host, *search, *task, ids, distances, *counters);
+      find_lists(*static_cast<Engine*>(engine), *host, *search, task->rows * task->stride, ids, distances, *counters);
       task->ids = ids.data();
       task->distances = distances.data();
     }
     fake_scores(*task, task->table.rows > 0 ? read(task->table, 0, task->table.rows) : std::vector<double>());
+  });
+}
+
+void spanning_bytes(void* engine, const Search* search, const SpanningTask* task, std::uint64_t* bytes,
+                    Status* status) {
+  guarded(status, [&] {
+    const Engine& on = *static_cast<Engine*>(engine);
+    const std::uint64_t left = on.limit - std::min(on.limit, on.resident.load());
+    const bool stays = search->resident != nullptr || search->stays != 0;
+    *bytes = fake_bytes(*search, *task);
+    const std::uint64_t needed = *bytes + (stays ? 0 : 2 * bytes_of(search->table));
+    if (needed <= left && stays) return;
+    throw Error(ErrorCode::over_memory,
+                "spanning tree: needs " + std::to_string(needed) + " bytes, but " + std::to_string(left) + " are left");
+  });
+}
+void spanning_tree(void* engine, const HostCalls* host, const Search* search, SpanningTask* task, Counters* counters,
+                   Status* status) {
+  std::uint64_t bytes = 0;
+  spanning_bytes(engine, search, task, &bytes, status);
+  if (status->code != kOk) return;
+  guarded(status, [&] {
+    call_on(*static_cast<Engine*>(engine));
+    if (search->keys == 0 || search->self == 0) throw std::runtime_error("not the keys of a table within itself");
+    const std::int64_t n = search->table.rows;
+    std::vector<std::int64_t> ids;
+    std::vector<double> keys;
+    find_lists(*static_cast<Engine*>(engine), *host, *search, n * search->k, ids, keys, *counters);
+    const std::vector<double>& rows = static_cast<const Resident*>(search->resident)->rows;
+    const std::int64_t d = search->table.cols;
+    const auto metric = static_cast<Metric>(search->metric);
+    const bool is_cosine = metric == Metric::cosine;
+    const Normalized unit = is_cosine ? Normalized(rows, d) : Normalized();
+    const double* const values = (is_cosine ? unit.rows : rows).data();
+    const PairKey key = [&](std::int64_t i, std::int64_t j) {
+      if (is_cosine && (unit.is_zero[static_cast<std::size_t>(i)] || unit.is_zero[static_cast<std::size_t>(j)]))
+        return 1.0;
+      return key_of(metric, search->p, values + i * d, values + j * d, d);
+    };
+    std::vector<std::uint32_t> order;
+    for (std::int64_t i = n; search->tree != nullptr && i-- > 0;) order.push_back(static_cast<std::uint32_t>(i));
+    fake_tree(ids, keys, n, search->k, std::move(order), *host, key, *task);
   });
 }
 
@@ -859,6 +902,8 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.release_lof_rows = plugin::release_lof_rows;
     functions.lof_densities = plugin::lof_densities;
     functions.lof_scores = plugin::lof_scores;
+    functions.spanning_tree = plugin::spanning_tree;
+    functions.spanning_bytes = plugin::spanning_bytes;
     functions.find_donors = plugin::find_donors;
     functions.donor_bytes = plugin::donor_bytes;
     functions.label = plugin::label;

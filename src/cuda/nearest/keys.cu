@@ -220,7 +220,7 @@ class Tile {
           const auto code = static_cast<unsigned long long>(task_.first_query + q) << kOverflowRowBits |
                             static_cast<unsigned long long>(task_.first_row + r);
           atomicMin(sink.overflow, code);
-        } else if (keys[j] <= limit) {
+        } else if (keys[j] <= limit && differ(q, r)) {
           mine |= 1U << j;
         }
       }
@@ -257,6 +257,11 @@ class Tile {
   __device__ double key(int i, int j, std::int64_t q, std::int64_t r) const {
     if (task_.query_zero != nullptr && (task_.query_zero[q] != 0 || task_.row_zero[r] != 0)) return 1;
     return Op::key(left_[i][j], task_.d);
+  }
+
+  __device__ bool differ(std::int64_t q, std::int64_t r) const {
+    const KeySink& sink = task_.sink;
+    return sink.query_labels == nullptr || sink.query_labels[q] != sink.row_labels[task_.first_row + r];
   }
 
   __device__ bool eligible(std::int64_t q, std::int64_t r) const {

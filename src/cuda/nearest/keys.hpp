@@ -31,8 +31,10 @@ struct KeySink {
   std::int64_t* ids = nullptr;            ///< beside the keys
   const std::int64_t* offsets = nullptr;  ///< [queries + 1] where each query's room begins; null: at q * room
   std::int64_t room = 0;
-  const std::int64_t* slots = nullptr;     ///< [queries] whose count and room a query uses; null: its own
-  unsigned long long* overflow = nullptr;  ///< the smallest `overflow_code` of a pair whose key is not finite
+  const std::int64_t* slots = nullptr;          ///< [queries] whose count and room a query uses; null: its own
+  const std::uint32_t* query_labels = nullptr;  ///< [queries] pairs of one label are dropped; null: no such pairs are
+  const std::uint32_t* row_labels = nullptr;    ///< [rows of the search's table]
+  unsigned long long* overflow = nullptr;       ///< the smallest `overflow_code` of a pair whose key is not finite
 };
 
 inline constexpr unsigned long long kNoOverflow = ~0ULL;

@@ -63,7 +63,9 @@ std::uint64_t bytes_beside(const Context& ctx, const kernels::Prepared& index, c
   search.index = &index;
   search.queries = index.table;
   const std::uint64_t work = ops::most_bytes(ctx, search, [&](const kernels::NearestTask& by) {
-    return ops::density_backend(ctx, kDbscan).dbscan_bytes(ctx, task_of(by, options)).host;
+    return ops::density_backend(ctx, kernels::DensityWork::dbscan, kDbscan)
+        .dbscan_bytes(ctx, task_of(by, options))
+        .host;
   });
   // Labels, core rows, sizes, and counts where keys may overflow.
   return work + static_cast<std::uint64_t>(index.table.rows()) * (3 * sizeof(std::int64_t) + 1);
@@ -110,7 +112,7 @@ void summarize(const Context& ctx, Dbscan& found) {
 
 Dbscan clusters_of(const Context& ctx, const Index& index, const DbscanOptions& options) {
   const kernels::Prepared& prepared = kernels::prepared_of(index);
-  const kernels::DensityBackend& backend = ops::density_backend(ctx, kDbscan);
+  const kernels::DensityBackend& backend = ops::density_backend(ctx, kernels::DensityWork::dbscan, kDbscan);
   Dbscan found;
   found.options = options;
   found.options.weights = {};
@@ -158,7 +160,7 @@ Dbscan dbscan(const Context& ctx, const TableView& table, const DbscanOptions& o
   const core::Entry entry;
   check_table(ctx, table, "table");
   check_dbscan(table, options);
-  ops::density_backend(ctx, kDbscan);
+  ops::density_backend(ctx, kernels::DensityWork::dbscan, kDbscan);
   Dbscan found = ops::with_index(ctx, table, [&](const Index& index) { return clusters_of(ctx, index, options); });
   found.prepare_seconds = found.stats.prepare_seconds;
   return found;
@@ -170,7 +172,7 @@ Plan plan_dbscan(const Context& ctx, const TableView& table, const DbscanOptions
   const core::Entry entry;
   check_table(ctx, table, "table");
   check_dbscan(table, options);
-  ops::density_backend(ctx, kDbscan);
+  ops::density_backend(ctx, kernels::DensityWork::dbscan, kDbscan);
   if (table.rows() == 1) return ops::plan_of_one_row(ctx);
   const kernels::Prepared unread = ops::unread_index(table);
   ops::SearchRequest request = request_of(table, options, bytes_beside(ctx, unread, options));

@@ -37,7 +37,7 @@ void check_optics(const Context& ctx, const TableView& table, const OpticsOption
     refuse("metric: inner_product may be below 0; optics takes all other metrics");
   }
   ops::check_density_search(table, options.metric, options.p, options.method, kOptics);
-  ops::density_backend(ctx, kOptics);
+  ops::density_backend(ctx, kernels::DensityWork::optics, kOptics);
 }
 
 /// The search of the lists, which have keys.
@@ -70,7 +70,9 @@ std::uint64_t bytes_beside(const Context& ctx, const kernels::Prepared& index, c
   search.queries = index.table;
   const auto rows = static_cast<std::uint64_t>(index.table.rows());
   return rows * 4 * sizeof(double) + ops::most_bytes(ctx, search, [&](const kernels::NearestTask& by) {
-           return ops::density_backend(ctx, kOptics).optics_bytes(ctx, task_of(by, options)).host;
+           return ops::density_backend(ctx, kernels::DensityWork::optics, kOptics)
+               .optics_bytes(ctx, task_of(by, options))
+               .host;
          });
 }
 
@@ -93,7 +95,7 @@ void report_distances(const Context& ctx, const OpticsTask& task, Optics& found)
 
 Optics order_of(const Context& ctx, const Index& index, const OpticsOptions& options) {
   const kernels::Prepared& prepared = kernels::prepared_of(index);
-  const kernels::DensityBackend& backend = ops::density_backend(ctx, kOptics);
+  const kernels::DensityBackend& backend = ops::density_backend(ctx, kernels::DensityWork::optics, kOptics);
   ops::SearchRequest request = lists_request(index.table(), options, bytes_beside(ctx, prepared, options));
   ops::Job job = ops::plan_job(ctx, prepared, request, true);
   core::require_memory(ctx, job.plan.memory, kOptics);

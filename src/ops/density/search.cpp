@@ -10,9 +10,14 @@
 
 namespace vicinal::ops {
 
-const kernels::DensityBackend& density_backend(const Context& ctx, const std::string& operation) {
+const kernels::DensityBackend& density_backend(const Context& ctx, kernels::DensityWork work,
+                                               const std::string& operation) {
   const kernels::DensityBackend* const backend = kernels::backend_of(ctx).density();
-  if (backend != nullptr) return *backend;
+  if (backend == nullptr) {
+    throw Error(ErrorCode::device_unavailable, operation + ": does not run on several devices as one, such as " +
+                                                   ctx.device() + "; use a context of one device or of the CPU");
+  }
+  if (backend->serves(work)) return *backend;
   throw Error(ErrorCode::device_unavailable,
               operation + ": runs on the CPU only so far, not on " + ctx.device() + "; use a context of the CPU");
 }

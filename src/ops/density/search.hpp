@@ -14,9 +14,10 @@
 
 namespace vicinal::ops {
 
-/// The density backend of a context. Throws `device_unavailable` where its device has none; `operation` begins the
-/// sentence.
-const kernels::DensityBackend& density_backend(const Context& ctx, const std::string& operation);
+/// The density backend of a context. Throws `device_unavailable` where its device cannot do that; `operation` begins
+/// the sentence.
+const kernels::DensityBackend& density_backend(const Context& ctx, kernels::DensityWork work,
+                                               const std::string& operation);
 
 /// Throws `invalid_argument` for a method that has no engine for rows of other components, and for tables in blocks.
 void check_density_search(const TableView& table, Metric metric, double p, Method method, const std::string& operation);

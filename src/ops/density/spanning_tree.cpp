@@ -26,6 +26,10 @@ using kernels::SpanningTask;
 
 const char* const kSpanningTree = "spanning tree";
 
+const kernels::DensityBackend& tree_backend(const Context& ctx) {
+  return ops::density_backend(ctx, kernels::DensityWork::spanning_tree, kSpanningTree);
+}
+
 /// The neighbor whose distance is the core distance; 0: the row itself.
 std::int64_t rank_of(const SpanningTreeOptions& options) {
   return options.min_samples - (options.count_self ? 1 : 0);
@@ -72,6 +76,17 @@ ops::SearchRequest lists_request(const TableView& table, const SpanningTreeOptio
   return request;
 }
 
+/// Where lists stay with the backend no memory is planned for them, and they are asked for by key.
+ops::SearchRequest lists_request(const Context& ctx, const TableView& table, const SpanningTreeOptions& options,
+                                 const ops::TreeUse& use) {
+  ops::SearchRequest request = lists_request(table, options, use);
+  if (tree_backend(ctx).finds_lists()) {
+    request.lists = ops::SearchRequest::Lists::counted_beside;
+    request.task.keys = true;
+  }
+  return request;
+}
+
 std::uint64_t result_bytes(const TableView& table) {
   const auto n = static_cast<std::uint64_t>(table.rows());
   return n * (2 * sizeof(std::int64_t) + 2 * sizeof(double) + sizeof(kernels::TreeEdge) + sizeof(double));
@@ -91,10 +106,9 @@ ops::TreeUse with_tree(const Context& ctx, const kernels::Prepared& index, const
   kernels::NearestTask search = lists_request(index.table, options, use).task;
   search.index = &index;
   search.queries = index.table;
-  use.bytes_beside +=
-      result_bytes(index.table) + ops::most_bytes(ctx, search, [&](const kernels::NearestTask& by) {
-        return ops::density_backend(ctx, kSpanningTree).spanning_tree_bytes(ctx, task_of(by, options)).host;
-      });
+  use.bytes_beside += result_bytes(index.table) + ops::most_bytes(ctx, search, [&](const kernels::NearestTask& by) {
+                        return tree_backend(ctx).spanning_tree_bytes(ctx, task_of(by, options)).host;
+                      });
   return use;
 }
 
@@ -136,30 +150,36 @@ namespace ops {
 void check_spanning_tree(const Context& ctx, const TableView& table, const SpanningTreeOptions& options) {
   check_table(ctx, table, "table");
   check_options(table, options);
-  density_backend(ctx, kSpanningTree);
+  tree_backend(ctx);
 }
 
 SpanningTree spanning_tree_of(const Context& ctx, const Index& index, const SpanningTreeOptions& options,
                               const TreeUse& use) {
   const kernels::Prepared& prepared = kernels::prepared_of(index);
-  const kernels::DensityBackend& backend = density_backend(ctx, kSpanningTree);
+  const kernels::DensityBackend& backend = tree_backend(ctx);
   if (index.rows() == 1) return tree_of_one_row(ctx, options);
-  SearchRequest request = lists_request(index.table(), options, with_tree(ctx, prepared, options, use));
+  SearchRequest request = lists_request(ctx, index.table(), options, with_tree(ctx, prepared, options, use));
   Job job = plan_job(ctx, prepared, request, true);
+  job.plan.device_memory += backend.spanning_tree_bytes(ctx, task_of(job.task, options)).device;
   core::require_memory(ctx, job.plan.memory, use.operation);
   SpanningTree tree;
   tree.rows = index.rows();
   tree.options = options;
   tree.plan = job.plan;
-  KeyLists lists(ctx, tree.rows, job.task.k);
+  KeyLists lists(ctx, backend.finds_lists() ? 0 : tree.rows, job.task.k);
   std::vector<kernels::TreeEdge> edges;
   const double seconds = run_job(ctx, job, [&] {
+    SpanningTask task = task_of(job.task, options);
+    kernels::SpanningResult result{edges, tree.core_distances, tree.stats};
+    if (backend.finds_lists()) {
+      backend.spanning_tree(ctx, task, result);
+      tree.tree_seconds = result.seconds;
+      return;
+    }
     lists.find(ctx, job.task, tree.stats);
     const auto start = std::chrono::steady_clock::now();
-    SpanningTask task = task_of(job.task, options);
     task.ids = lists.ids;
     task.keys = lists.keys;
-    kernels::SpanningResult result{edges, tree.core_distances};
     backend.spanning_tree(ctx, task, result);
     tree.tree_seconds = seconds_since(start);
   });
@@ -174,8 +194,14 @@ Plan plan_spanning_tree_of(const Context& ctx, const TableView& table, const Spa
   check_spanning_tree(ctx, table, options);
   if (table.rows() == 1) return plan_of_one_row(ctx);
   const kernels::Prepared unread = unread_index(table);
-  SearchRequest request = lists_request(table, options, with_tree(ctx, unread, options, use));
-  return plan_search(ctx, table, request);
+  SearchRequest request = lists_request(ctx, table, options, with_tree(ctx, unread, options, use));
+  Plan plan = plan_search(ctx, table, request);
+  kernels::NearestTask search = request.task;
+  search.index = &unread;
+  search.queries = table;
+  search.method = plan.method;
+  plan.device_memory += tree_backend(ctx).spanning_tree_bytes(ctx, task_of(search, options)).device;
+  return plan;
 }
 
 }  // namespace ops

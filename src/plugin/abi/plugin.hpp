@@ -9,7 +9,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 18;
+inline constexpr std::uint32_t kPluginVersion = 19;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -217,6 +217,9 @@ struct Outliers {
 struct DonorSearch;
 struct DonorRoom;
 
+/// What is made of a table's lists (density.hpp).
+struct SpanningTask;
+
 /// Edges of a bipartite graph, and where labels go (graph.hpp).
 struct Bipartite;
 /// Two maps whose features are to be joined (overlap.hpp).
@@ -332,6 +335,14 @@ struct Functions {
   /// Scores [rows] by what all rows say, [known_rows, ks]; these begin with row `first_row`.
   void (*lof_scores)(void* rows, const double* densities, std::int64_t first_row, double* scores,
                      Status* status) = nullptr;
+
+  /// The minimum spanning tree of a table on the device; the search's lists stay there.
+  void (*spanning_tree)(void* engine, const HostCalls* host, const Search* search, SpanningTask* task,
+                        Counters* counters, Status* status) = nullptr;
+  /// Bytes of device memory that takes, lists included, beyond what the search takes. Fails where they are not to be
+  /// had.
+  void (*spanning_bytes)(void* engine, const Search* search, const SpanningTask* task, std::uint64_t* bytes,
+                         Status* status) = nullptr;
 
   /// Finds the nearest donors of missing values.
   void (*find_donors)(void* engine, const HostCalls* host, const DonorSearch* task, Status* status) = nullptr;

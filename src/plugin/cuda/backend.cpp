@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "plugin/cuda/density.hpp"
 #include "plugin/cuda/donors.hpp"
 #include "plugin/cuda/graph.hpp"
 #include "plugin/cuda/kmeans.hpp"
@@ -26,7 +27,8 @@ class CudaBackend final : public kernels::Backend {
         lle_(device),
         krylov_(device),
         graph_(device),
-        overlap_(device) {}
+        overlap_(device),
+        density_(device, *nearest_) {}
 
   int device() const override { return device_->number(); }
   bool reaches(Memory /*memory*/) const override { return true; }
@@ -46,6 +48,7 @@ class CudaBackend final : public kernels::Backend {
   const kernels::KrylovBackend& krylov() const override { return krylov_; }
   const kernels::GraphBackend& graph() const override { return graph_; }
   const kernels::OverlapBackend& overlap() const override { return overlap_; }
+  const kernels::DensityBackend* density() const override { return &density_; }
 
  private:
   std::shared_ptr<Device> device_;
@@ -57,6 +60,7 @@ class CudaBackend final : public kernels::Backend {
   CudaKrylov krylov_;
   CudaGraphs graph_;
   CudaJoins overlap_;
+  CudaDensity density_;
 };
 
 }  // namespace

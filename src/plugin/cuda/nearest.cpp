@@ -441,6 +441,12 @@ class DeviceNearest final : public CudaNearest {
     stats.uncertified += counters.uncertified;
     stats.selection_seconds += counters.selection_seconds;
   }
+  Search looked_at(const NearestTask& task) const override {
+    Search asked = search_of(task, BorrowedTable::shape_of(task.index->table), BorrowedTable::shape_of(task.queries));
+    asked.resident = resident_of(*task.index).get();
+    asked.stays = asked.resident == nullptr && stays(*task.index) ? 1 : 0;
+    return asked;
+  }
   bool stays(const kernels::Prepared& index) const override {
     if (resident_of(index) != nullptr) return true;
     const Table table = BorrowedTable::shape_of(index.table);
@@ -488,14 +494,6 @@ class DeviceNearest final : public CudaNearest {
   /// What the device holds of a tree that was made for it.
   static const void* on_device(const kernels::Tree* tree) {
     return tree == nullptr ? nullptr : static_cast<const DeviceTree*>(tree)->on_device();
-  }
-
-  /// A search for functions that only look: of what is resident, that it is.
-  [[nodiscard]] Search looked_at(const NearestTask& task) const {
-    Search asked = search_of(task, BorrowedTable::shape_of(task.index->table), BorrowedTable::shape_of(task.queries));
-    asked.resident = resident_of(*task.index).get();
-    asked.stays = asked.resident == nullptr && stays(*task.index) ? 1 : 0;
-    return asked;
   }
 
   /// For direct_filter: the k-th distances of rows spread over the table, found by a search of their own and kept in

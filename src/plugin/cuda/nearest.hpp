@@ -24,6 +24,8 @@ class CudaNearest : public kernels::NearestBackend {
   /// As `classify` with weights that the device knows; votes go where the outputs say.
   virtual void vote_in_search(const Context& ctx, const kernels::NearestTask& task, const VoteOptions& options,
                               const std::vector<VoteOutput>& outputs, SearchStats& stats) const = 0;
+  /// A search for functions that only look: of what is resident, that it is.
+  [[nodiscard]] virtual Search looked_at(const kernels::NearestTask& task) const = 0;
   /// Whether the table is on the device, or will be when it is searched.
   [[nodiscard]] virtual bool stays(const kernels::Prepared& index) const = 0;
 };

@@ -19,11 +19,31 @@
 
 namespace vicinal::contract {
 
-/// As `contexts`, without the device: density clustering runs on the CPU only so far.
+/// As `contexts`, without the device: optics runs on the CPU only so far.
 inline std::vector<Context> cpu_contexts(std::uint64_t turn) {
   std::vector<Context> made = contexts(turn);
   std::erase_if(made, [](const Context& ctx) { return ctx.device() != "cpu"; });
   return made;
+}
+
+/// Where an operation is asked.
+enum class Where : std::uint8_t { cpu, everywhere };
+inline std::vector<Context> contexts_of(Where where, std::uint64_t turn) {
+  return where == Where::cpu ? cpu_contexts(turn) : contexts(turn);
+}
+
+/// Whether an operation runs as `plan` plans it: on a device two methods serve some widths and lengths of lists only,
+/// and plans say which.
+template <class Plan>
+bool runs(const Context& ctx, const Plan& plan) {
+  if (ctx.device() == "cpu") return true;
+  try {
+    (void)plan(ctx);
+    return true;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
+    return false;
+  }
 }
 
 /// A table as the library and the reference get it.
@@ -134,8 +154,8 @@ inline std::vector<Method> methods_of(Metric metric) {
 /// Calls check(ctx, method) for every method that serves a metric, in all contexts or in one, which `turn` varies,
 /// until a check fails. Calls nothing if all contexts are those of a device.
 template <class Check>
-void check_each_way(Metric metric, std::uint64_t turn, bool in_all, const Check& check) {
-  std::vector<Context> made = cpu_contexts(turn);
+void check_each_way(Metric metric, std::uint64_t turn, bool in_all, const Check& check, Where where = Where::cpu) {
+  std::vector<Context> made = contexts_of(where, turn);
   if (made.empty()) return;
   if (!in_all) made = {made[turn % made.size()]};
   for (const Method method : methods_of(metric)) {

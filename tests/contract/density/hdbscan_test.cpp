@@ -71,7 +71,7 @@ void check_every_choice(const PairTable& data, const std::string& what, std::uin
     options.metric = data.metric;
     options.p = data.p;
     const Hdbscan expected = reference::hdbscan(tree, options);
-    for (const Context& ctx : cpu_contexts(turn)) {
+    for (const Context& ctx : contexts(turn)) {
       expect_same_clusters(hdbscan(ctx, tree, options), expected, what + " of a tree " + text_of(options));
       if (turn % 4 == 0) {
         expect_same_clusters(hdbscan(ctx, data.table.view(), options), expected, what + " " + text_of(options));

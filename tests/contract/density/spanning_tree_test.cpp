@@ -45,11 +45,14 @@ void check_tree(const PairTable& data, SpanningTreeOptions options, const std::s
   options.metric = data.metric;
   options.p = data.p;
   const SpanningTree expected = reference::minimum_spanning_tree(data.keys, options);
-  check_each_way(data.metric, turn, in_all, [&](const Context& ctx, Method method) {
+  const auto check = [&](const Context& ctx, Method method) {
     options.method = method;
+    if (!runs(ctx, [&](const Context& on) { return plan_spanning_tree(on, data.table.view(), options); })) return;
     const SpanningTree got = minimum_spanning_tree(ctx, data.table.view(), options);
-    expect_same_tree(got, expected, what + " " + text_of(options) + " threads=" + std::to_string(ctx.threads()));
-  });
+    expect_same_tree(got, expected,
+                     what + " " + text_of(options) + " " + ctx.device() + " threads=" + std::to_string(ctx.threads()));
+  };
+  check_each_way(data.metric, turn, in_all, check, Where::everywhere);
 }
 
 std::vector<SpanningTreeOptions> every_reach(std::int64_t n) {
@@ -185,6 +188,13 @@ TEST(SpanningTree, OfPairsThatDivisionMakesEqual) {
   for (double& x : tiny) x *= 1e-20;
   check_tree(PairTable(tiny, 2, Metric::manhattan), {.alpha = 5}, "few lengths", 3, true);
   check_tree(PairTable(tiny, 2, Metric::manhattan), {.alpha = 0.3}, "tiny", 4, true);
+}
+
+TEST(SpanningTree, OfTablesOfEqualRows) {
+  const std::int64_t n = sanitized<std::int64_t>(2000, 400);
+  const PairTable data(std::vector<double>(static_cast<std::size_t>(n * 3), 1.5), 3);
+  check_tree(data, {}, "all equal", 0, true);
+  check_tree(data, {.min_samples = 12}, "all equal", 1, true);
 }
 
 // Beyond what the reference can rank: whatever the tree leaves out is no lighter than the path between its ends.

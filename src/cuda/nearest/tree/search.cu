@@ -11,13 +11,13 @@
 #include <bit>
 #include <cmath>
 #include <string>
-#include <thread>
 
-#include "core/distance.hpp"
 #include "cuda/base/metric_ops.cuh"
 #include "cuda/base/order.hpp"
+#include "cuda/base/waiting.hpp"
 #include "cuda/base/warp.cuh"
 #include "cuda/nearest/layout.hpp"
+#include "cuda/nearest/tree/box.cuh"
 #include "cuda/nearest/tree/tree.hpp"
 #include "cuda/nearest/wide_rows.hpp"
 
@@ -38,35 +38,6 @@ constexpr unsigned long long kTaken = ~0ULL;                 // no key has these
 
 // ---- keys
 // ------------------------------------------------------------------------------------------------------------
-
-/// The contract's key of d differences.
-template <class Op, class Difference>
-__device__ __forceinline__ double key_of(int d, double p, Difference difference) {
-  double a[core::kLanes] = {};
-  for (int j = 0; j < d; j += 8) {
-    double t[8];
-#pragma unroll
-    for (int u = 0; u < 8; ++u) {
-      if (j + u < d) t[u] = difference(j + u);
-    }
-#pragma unroll
-    for (int u = 0; u < 8; ++u) {
-      if (j + u < d) Op::add(a[u], t[u], p);
-    }
-  }
-  return join_lanes<Op>(a);
-}
-
-/// The key of the box that begins at `box` ([d][2][32]): of the gaps to it.
-template <class Op, class Value>
-__device__ __forceinline__ double box_key(const double* x, const Value* box, int d, double p) {
-  return key_of<Op>(d, p, [&](int j) {
-    const double below = static_cast<double>(box[j * kBoxValues]) - x[j];
-    const double above = x[j] - static_cast<double>(box[j * kBoxValues + kTreeWidth]);
-    const double gap = below > above ? below : above;
-    return gap > 0 ? gap : 0.0;
-  });
-}
 
 /// core::nearer of a tree's ids, which have 32 bits.
 __device__ __forceinline__ bool is_nearer(double key_a, std::uint32_t id_a, double key_b, std::uint32_t id_b) {
@@ -539,15 +510,6 @@ __global__ void own_rows_kernel(const __grid_constant__ TreeView tree, std::int6
 // ---- the host's side
 // -------------------------------------------------------------------------------------------------
 
-/// Calls body(Op, value of the tree's type).
-template <class Body>
-void with_op_and_value(Metric metric, bool narrow, Body body) {
-  with_metric<BoxOps>(metric, [&](auto op) {
-    if (narrow) return body(op, float{});
-    body(op, double{});
-  });
-}
-
 std::uint64_t bytes_a_query(std::int64_t d) {
   return static_cast<std::uint64_t>(d) * sizeof(double);
 }
@@ -586,7 +548,7 @@ class TreeSearch {
       const std::int64_t count = std::min(step_, m - first);
       load(first, count);
       launch<Sink>(task, first, count, list_doubles);
-      wait();
+      wait_or_stop(engine_, flags_.data() + 1);
       int overflow = 0;
       fetch(&overflow, flags_.data(), 1);
       if (overflow != 0) return false;
@@ -658,34 +620,6 @@ class TreeSearch {
                                                                                                                task);
     });
     check_launch("search the tree");
-  }
-
-  /// Waits for the device, and tells it when nobody else does any more.
-  void wait() {
-    for (;;) {
-      const cudaError_t status = cudaStreamQuery(engine_.stream);
-      if (status == cudaSuccess) return;
-      if (status != cudaErrorNotReady) check(status, "search");
-      static_cast<void>(cudaGetLastError());
-      try {
-        engine_.host.check_cancelled();
-      } catch (const Failure&) {
-        stop();
-        throw;
-      }
-      std::this_thread::yield();
-    }
-  }
-
-  /// Beside the stream, which is busy.
-  void stop() {
-    cudaStream_t beside = nullptr;
-    check(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking), "create a stream");
-    const int yes = 1;
-    static_cast<void>(cudaMemcpyAsync(flags_.data() + 1, &yes, sizeof yes, cudaMemcpyHostToDevice, beside));
-    static_cast<void>(cudaStreamSynchronize(beside));
-    static_cast<void>(cudaStreamDestroy(beside));
-    engine_.synchronize();
   }
 
   template <class T>
