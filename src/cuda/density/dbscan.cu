@@ -113,8 +113,8 @@ void hand_over(const Engine& engine, const PlacedRows& rows, plugin::DbscanTask&
   const Buffer<std::uint32_t> labels(engine, moved ? n : 0);
   const Buffer<std::uint8_t> core(engine, moved ? n : 0);
   if (moved) {
-    scatter_kernel<<<blocks_for(n, kThreads), kThreads, 0, engine.stream>>>(
-        rows.labels.data(), rows.core.data(), rows.order, n, labels.data(), core.data());
+    scatter_kernel<<<blocks_for(n, kThreads), kThreads, 0, engine.stream>>>(rows.labels.data(), rows.core.data(),
+                                                                            rows.order, n, labels.data(), core.data());
     check_launch("order labels");
   }
   const unsigned* const from = moved ? labels.data() : rows.labels.data();

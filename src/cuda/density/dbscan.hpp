@@ -12,7 +12,7 @@
 
 namespace vicinal::cuda::dbscan {
 
-inline constexpr unsigned kNone = ~0U;          ///< no row, no number
+inline constexpr unsigned kNone = ~0U;           ///< no row, no number
 inline constexpr unsigned kSeveral = kNone - 1;  ///< components
 /// Places have 32 bits, of which the last two are taken.
 inline constexpr std::int64_t kMaxPlaces = kMaxTreeRows;
@@ -38,11 +38,11 @@ struct PlacedRows {
 
 /// When a row is a core row, on the device.
 struct Rule {
-  double limit = 0;                  ///< the largest key of neighbors
-  std::int64_t min_samples = 1;      ///< without weights
-  core::WeightDigits digits;         ///< of weights
-  Buffer<double> weights;            ///< [rows] by id, or empty
-  Buffer<std::int64_t> least;        ///< digits.least
+  double limit = 0;              ///< the largest key of neighbors
+  std::int64_t min_samples = 1;  ///< without weights
+  core::WeightDigits digits;     ///< of weights
+  Buffer<double> weights;        ///< [rows] by id, or empty
+  Buffer<std::int64_t> least;    ///< digits.least
 
   Rule(const Engine& engine, const plugin::DbscanTask& task, std::int64_t rows);
   [[nodiscard]] bool has_weights() const { return weights.size() > 0; }

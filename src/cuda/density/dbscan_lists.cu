@@ -1,7 +1,7 @@
 // The searches of DBSCAN through lists of neighbors, for every metric and any number of columns: the passes of a radius
-// search (cuda/nearest/direct.hpp) count the neighbors of all rows first. Then as many queries at a time as the room for
-// lists holds are searched again, and their lists are used up at once: room for the neighbors of one row is enough, so
-// that memory is O(n) whatever the radius is.
+// search (cuda/nearest/direct.hpp) count the neighbors of all rows first. Then as many queries at a time as the room
+// for lists holds are searched again, and their lists are used up at once: room for the neighbors of one row is enough,
+// so that memory is O(n) whatever the radius is.
 //   core    by the counts; with weights each list is added up, digit by digit (formulas/density/weight_digits.hpp).
 //   join    lists of core rows, of core rows alone: a thread an entry. A few rows first: where they join all, no others
 //           search.
@@ -20,10 +20,10 @@
 namespace vicinal::cuda::dbscan {
 namespace {
 
-constexpr std::int64_t kMostQueries = std::int64_t{1} << 18;         // of a pass that lists
-constexpr std::int64_t kMostCounted = std::int64_t{1} << 20;         // of a pass that counts
-constexpr std::int64_t kGathered = std::int64_t{1} << 28;            // bytes of queries
-constexpr std::int64_t kEntries = std::int64_t{1} << 26;             // of lists, where rows are no more
+constexpr std::int64_t kMostQueries = std::int64_t{1} << 18;  // of a pass that lists
+constexpr std::int64_t kMostCounted = std::int64_t{1} << 20;  // of a pass that counts
+constexpr std::int64_t kGathered = std::int64_t{1} << 28;     // bytes of queries
+constexpr std::int64_t kEntries = std::int64_t{1} << 26;      // of lists, where rows are no more
 constexpr std::uint64_t kEntryBytes = sizeof(double) + sizeof(std::int64_t);
 constexpr std::int64_t kFirstRows = 64;
 
@@ -109,9 +109,8 @@ __global__ void __launch_bounds__(128)
 }
 
 /// Joins each query to the core rows of its list; both are core rows.
-__global__ void __launch_bounds__(128)
-    join_lists_kernel(const __grid_constant__ Lists lists, const std::uint8_t* core, unsigned* parent,
-                      unsigned long long* unions) {
+__global__ void __launch_bounds__(128) join_lists_kernel(const __grid_constant__ Lists lists, const std::uint8_t* core,
+                                                         unsigned* parent, unsigned long long* unions) {
   const auto row = static_cast<unsigned>(lists.numbers[blockIdx.x]);
   const std::int64_t begin = lists.offsets[blockIdx.x];
   const auto size = static_cast<std::int64_t>(lists.found[blockIdx.x]);
@@ -294,8 +293,8 @@ class ListSearches final : public Searches {
     for (std::int64_t begin = 0, end = 0; begin < all; begin = end) {
       offsets.assign(1, 0);
       while (end < all && end - begin < sizes_.queries) {
-        const auto own = static_cast<std::int64_t>(
-            host_counts_[static_cast<std::size_t>(rows[static_cast<std::size_t>(end)])]);
+        const auto own =
+            static_cast<std::int64_t>(host_counts_[static_cast<std::size_t>(rows[static_cast<std::size_t>(end)])]);
         if (offsets.back() + own > sizes_.room) break;
         offsets.push_back(offsets.back() + own);
         ++end;
@@ -322,8 +321,8 @@ class ListSearches final : public Searches {
       task.ids = ids_.data();
       task.offsets = offsets_.data();
       pass(part, task);
-      const bool goes_on = use({numbers_.data(), offsets_.data(), counts_.data(), ids_.data()},
-                               static_cast<unsigned>(count));
+      const bool goes_on =
+          use({numbers_.data(), offsets_.data(), counts_.data(), ids_.data()}, static_cast<unsigned>(count));
       engine_.synchronize();  // before `offsets` is made anew
       if (!goes_on) return false;
     }

@@ -3,13 +3,14 @@
 // so on, so that near rows mostly come first. Rows are known by their places in the tree's order.
 //
 // BOXES. Let t be the difference of a row of the leaf and a row of a unit in one column. The gap between their boxes,
-// and the distance of their far ends, are differences of bounds of both rows, so that rounding, which is monotone, keeps
-// gap <= |t| <= far; and the key function grows with each of its differences, in floating point (cpu/nearest/tree/
-// tree.hpp). So the key of the gaps is at most, and that of the far ends at least, each pair's. A unit is left out if
-// the first is above the limit; if the second is not, all its rows are neighbors of all rows of the leaf, and of each
-// other if both boxes are the same. A row by itself is a box, too.
+// and the distance of their far ends, are differences of bounds of both rows, so that rounding, which is monotone,
+// keeps gap <= |t| <= far; and the key function grows with each of its differences, in floating point
+// (cpu/nearest/tree/ tree.hpp). So the key of the gaps is at most, and that of the far ends at least, each pair's. A
+// unit is left out if the first is above the limit; if the second is not, all its rows are neighbors of all rows of the
+// leaf, and of each other if both boxes are the same. A row by itself is a box, too.
 //
-//   core    a row counts the rows around it, or adds up digits of their weights, units within the limit as wholes. It is
+//   core    a row counts the rows around it, or adds up digits of their weights, units within the limit as wholes. It
+//   is
 //           done as soon as it has enough where sums only grow.
 //   join    units whose rows are all neighbors of each other are joined as they are. Then every 64th leaf meets all
 //           units around it, every eighth, and at last every leaf those that come after it, so that each pair of leaves
@@ -29,10 +30,10 @@
 namespace vicinal::cuda::dbscan {
 namespace {
 
-constexpr int kWarps = 4;                                   // of a block that walks
-constexpr int kLooks = 64;                                  // units between two looks at the flag that stops
-constexpr std::int64_t kLeaves = std::int64_t{1} << 16;     // of a launch
-constexpr std::int64_t kStrides[] = {64, 8, 1};             // of the passes that join
+constexpr int kWarps = 4;                                // of a block that walks
+constexpr int kLooks = 64;                               // units between two looks at the flag that stops
+constexpr std::int64_t kLeaves = std::int64_t{1} << 16;  // of a launch
+constexpr std::int64_t kStrides[] = {64, 8, 1};          // of the passes that join
 constexpr std::uint64_t kFlagBytes = 4096;
 
 /// The units of all levels, numbered: those of level l from at[l] on.
@@ -55,11 +56,11 @@ struct Walk {
   UnitNumbers units;
   double p = 2;
   double limit = 0;
-  std::int64_t first = 0;    // of the leaves that are multiples of `stride`
-  std::int64_t count = 0;    // of them
+  std::int64_t first = 0;  // of the leaves that are multiples of `stride`
+  std::int64_t count = 0;  // of them
   std::int64_t stride = 1;
-  std::int64_t skipped = 0;  // leaves that are multiples of it are left out; 0: none
-  bool later = false;        // only units that come after the leaf, and the leaf itself
+  std::int64_t skipped = 0;   // leaves that are multiples of it are left out; 0: none
+  bool later = false;         // only units that come after the leaf, and the leaf itself
   const int* stop = nullptr;  // not 0: the caller wants no answer any more
 };
 
@@ -179,8 +180,9 @@ class LeafWalker {
     if (near && visitor_.wants(number)) {
       const int d = walk_.tree.d;
       const Value* const box = static_cast<const Value*>(walk_.tree.boxes[level]) + node * d * kBoxValues + lane_;
-      near = key_of<Op>(d, walk_.p, [&](int j) { return gap_of(own_low(j), own_high(j), low(box, j), high(box, j)); }) <=
-             walk_.limit;
+      near = key_of<Op>(d, walk_.p, [&](int j) {
+               return gap_of(own_low(j), own_high(j), low(box, j), high(box, j));
+             }) <= walk_.limit;
       whole = near && key_of<Op>(d, walk_.p, [&](int j) {
                         return far_of(own_low(j), own_high(j), low(box, j), high(box, j));
                       }) <= walk_.limit;
@@ -198,9 +200,10 @@ class LeafWalker {
     bool near = visitor_.asks();
     bool whole = false;
     if (near) {
-      near = key_of<Op>(d, walk_.p, [&](int j) { return gap_of(x(j), x(j), low(box, j), high(box, j)); }) <= walk_.limit;
-      whole = near &&
-              key_of<Op>(d, walk_.p, [&](int j) { return far_of(x(j), x(j), low(box, j), high(box, j)); }) <= walk_.limit;
+      near =
+          key_of<Op>(d, walk_.p, [&](int j) { return gap_of(x(j), x(j), low(box, j), high(box, j)); }) <= walk_.limit;
+      whole = near && key_of<Op>(d, walk_.p, [&](int j) { return far_of(x(j), x(j), low(box, j), high(box, j)); }) <=
+                          walk_.limit;
     }
     __syncwarp();
     if (__any_sync(kWholeWarp, near) == 0) return;
@@ -234,11 +237,11 @@ class LeafWalker {
 
 struct CountTask {
   std::int64_t rows;
-  const std::int64_t* values;      ///< [rows] what each row counts, or null: 1
-  const std::int64_t* unit_sums;   ///< [units] of `values`
-  std::int64_t enough;             ///< a row with so much is done
-  bool stops;                      ///< whether it is: sums only grow
-  std::int64_t* sums;              ///< [rows]
+  const std::int64_t* values;     ///< [rows] what each row counts, or null: 1
+  const std::int64_t* unit_sums;  ///< [units] of `values`
+  std::int64_t enough;            ///< a row with so much is done
+  bool stops;                     ///< whether it is: sums only grow
+  std::int64_t* sums;             ///< [rows]
 };
 
 class Counting {
@@ -483,9 +486,8 @@ struct LabelFold {
 
 /// A warp a unit: of level 0 from its rows (`below` null), else from its units.
 template <class Fold>
-__global__ void __launch_bounds__(kThreads)
-    fold_kernel(Fold fold, const typename Fold::Type* below, std::int64_t parts, std::int64_t units,
-                typename Fold::Type* folded) {
+__global__ void __launch_bounds__(kThreads) fold_kernel(Fold fold, const typename Fold::Type* below, std::int64_t parts,
+                                                        std::int64_t units, typename Fold::Type* folded) {
   const std::int64_t unit = own_number() / 32;
   if (unit >= units) return;
   const std::int64_t part = unit * kTreeWidth + threadIdx.x % 32;
@@ -501,8 +503,8 @@ __global__ void __launch_bounds__(kThreads)
     tight_kernel(const __grid_constant__ TreeView tree, int level, double p, double limit, std::uint8_t* tight) {
   const std::int64_t unit = own_number();
   if (unit >= tree.levels.units[level]) return;
-  const Value* const box = static_cast<const Value*>(tree.boxes[level + 1]) + unit / kTreeWidth * tree.d * kBoxValues +
-                           unit % kTreeWidth;
+  const Value* const box =
+      static_cast<const Value*>(tree.boxes[level + 1]) + unit / kTreeWidth * tree.d * kBoxValues + unit % kTreeWidth;
   const double width = key_of<Op>(tree.d, p, [&](int j) {
     return static_cast<double>(box[j * kBoxValues + kTreeWidth]) - static_cast<double>(box[j * kBoxValues]);
   });
@@ -551,8 +553,8 @@ __global__ void __launch_bounds__(kThreads)
                   std::int64_t rows, std::uint8_t* core_rows) {
   const std::int64_t place = own_number();
   if (place >= rows) return;
-  const bool is_core = carries != nullptr ? core::DigitSum{carries[place], orders[place]}.is_enough()
-                                          : sums[place] >= enough;
+  const bool is_core =
+      carries != nullptr ? core::DigitSum{carries[place], orders[place]}.is_enough() : sums[place] >= enough;
   core_rows[place] = is_core ? 1 : 0;
 }
 
@@ -562,11 +564,7 @@ class TreeSearches final : public Searches {
  public:
   TreeSearches(const Engine& engine, const TreeView& tree, const plugin::Search& search, const Rule& rule,
                PlacedRows& rows)
-      : engine_(engine),
-        metric_(static_cast<Metric>(search.metric)),
-        rule_(rule),
-        rows_(rows),
-        stop_(engine, 1) {
+      : engine_(engine), metric_(static_cast<Metric>(search.metric)), rule_(rule), rows_(rows), stop_(engine, 1) {
     walk_.tree = tree;
     walk_.units = UnitNumbers(tree.levels);
     walk_.p = search.p;
@@ -596,9 +594,8 @@ class TreeSearches final : public Searches {
     const Buffer<std::int64_t> carries(engine_, count > 1 ? n : 0);
     const Buffer<std::int8_t> orders(engine_, count > 1 ? n : 0);
     for (int number = 0; number < count; ++number) {
-      digit_kernel<<<blocks_for(n, kThreads), kThreads, 0, engine_.stream>>>(rule_.weights.data(), rows_.order, n,
-                                                                             digits.base, digits.bits, number,
-                                                                             values.data());
+      digit_kernel<<<blocks_for(n, kThreads), kThreads, 0, engine_.stream>>>(
+          rule_.weights.data(), rows_.order, n, digits.base, digits.bits, number, values.data());
       check_launch("cut weights");
       fold(SumFold{values.data()}, unit_sums.data());
       walk<Counting>(task, "core rows", static_cast<double>(number) / count, 1.0 / count);
@@ -705,8 +702,8 @@ class TreeSearches final : public Searches {
   }
 
   void settle(const std::int64_t* sums, std::int64_t enough, const std::int64_t* carries, const std::int8_t* orders) {
-    settle_kernel<<<blocks_for(rows_.count, kThreads), kThreads, 0, engine_.stream>>>(
-        sums, enough, carries, orders, rows_.count, rows_.core.data());
+    settle_kernel<<<blocks_for(rows_.count, kThreads), kThreads, 0, engine_.stream>>>(sums, enough, carries, orders,
+                                                                                      rows_.count, rows_.core.data());
     check_launch("tell core rows");
   }
 
@@ -742,7 +739,8 @@ std::uint64_t tree_walk_bytes(std::int64_t rows, bool weights) {
   const UnitNumbers units{TreeLevels(rows)};
   const auto n = static_cast<std::uint64_t>(rows);
   const auto all = static_cast<std::uint64_t>(units.total);
-  const std::uint64_t counting = n * sizeof(std::int64_t) + (weights ? n * (2 * sizeof(std::int64_t) + 1) + all * 8 : 0);
+  const std::uint64_t counting =
+      n * sizeof(std::int64_t) + (weights ? n * (2 * sizeof(std::int64_t) + 1) + all * 8 : 0);
   return kFlagBytes + all * (sizeof(unsigned) + 1) + counting;
 }
 

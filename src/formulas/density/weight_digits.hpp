@@ -46,10 +46,11 @@ constexpr std::uint64_t low_bits(std::uint64_t value, int shift, int bits) {
 
 /// How the weights of a table are cut, and the least sum that is enough.
 struct WeightDigits {
-  int base = 0;  ///< of the unit, 2^(base - 1074)
-  int bits = 0;  ///< of a digit
-  bool may_shrink = false;          ///< some weight is below 0
-  std::vector<std::int64_t> least;  ///< digits of the least sum that is enough, the lowest first; as many as weights have
+  int base = 0;             ///< of the unit, 2^(base - 1074)
+  int bits = 0;             ///< of a digit
+  bool may_shrink = false;  ///< some weight is below 0
+  std::vector<std::int64_t>
+      least;  ///< digits of the least sum that is enough, the lowest first; as many as weights have
 };
 
 /// A digit of a weight, with its sign.
@@ -62,7 +63,8 @@ constexpr std::int64_t weight_digit(double weight, int base, int bits, int numbe
 /// A sum's digits so far, compared with those of the least sum that is enough.
 struct DigitSum {
   std::int64_t carry = 0;
-  std::int8_t order = 0;  ///< of the digits below the next one: below 0, 0, above 0 as they are beside those of the least
+  std::int8_t order =
+      0;  ///< of the digits below the next one: below 0, 0, above 0 as they are beside those of the least
 
   /// Takes the sum of the next digits in.
   constexpr void take(std::int64_t digits, std::int64_t least_digit, int bits) {

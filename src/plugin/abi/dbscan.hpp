@@ -7,7 +7,7 @@ namespace vicinal::plugin {
 
 /// As kernels::DbscanTask, of the table of a search within itself. All memory is the host's.
 struct DbscanTask {
-  double limit = 0;              ///< the largest key of neighbors
+  double limit = 0;  ///< the largest key of neighbors
   std::int64_t min_samples = 1;
   std::int32_t has_weights = 0;
   const double* weights = nullptr;  ///< [rows] where there are some; null for what only looks
