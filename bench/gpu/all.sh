@@ -6,6 +6,7 @@
 #   large      sizes beyond 32 bits, a stream of 400 GB, 2 GB of device memory: 5 minutes
 #   papers     the tables of the papers: 3 minutes
 #   ablation   one idea left out at a time: 2 minutes
+#   density    minimum spanning trees and HDBSCAN, beside what is installed: 9 minutes
 # FOLDER: what carry.sh made. DATA: of what bench/data/gpu.py made, papers/ for the papers and else real/. The minutes
 # are estimates.
 set -uo pipefail
@@ -61,6 +62,10 @@ case $section in
   ablation)
     measure 300 ablation ablation.py
     measure 100 kmeans-ablation kmeans_ablation.py
+    ;;
+  density)
+    [[ -n $site && -e $site/complete ]] && eval "$("$BASH" "$folder/peers.sh" env "$site")"
+    measure 560 density density.py
     ;;
   *) usage ;;
 esac

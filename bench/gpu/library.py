@@ -149,6 +149,24 @@ class Vicinal:
                 ctypes.c_void_p(address(distances)), ctypes.c_int64(ids.shape[1]), *what))
         return seconds.value
 
+    def spanning_tree(self, table, min_samples, a, b, lengths, method="automatic"):
+        """The edges [n - 1], host arrays int64 and float64, of the minimum spanning tree by mutual reachability. Returns
+        the seconds after the search."""
+        seconds = ctypes.c_double()
+        self.check(self.library.vicinal_bench_spanning_tree(
+            self.context, ctypes.byref(rows_of(table)), ctypes.c_int64(min_samples), method.encode(),
+            ctypes.c_void_p(address(a)), ctypes.c_void_p(address(b)), ctypes.c_void_p(address(lengths)),
+            ctypes.byref(seconds), ctypes.byref(self.done)))
+        return seconds.value
+
+    def hdbscan(self, table, min_cluster_size, min_samples, labels, method="automatic"):
+        """labels [n] int64, host. Returns the seconds of the tree after the search, and of the clusters after it."""
+        seconds = (ctypes.c_double * 2)()
+        self.check(self.library.vicinal_bench_hdbscan(
+            self.context, ctypes.byref(rows_of(table)), ctypes.c_int64(min_cluster_size), ctypes.c_int64(min_samples),
+            method.encode(), ctypes.c_void_p(address(labels)), seconds, ctypes.byref(self.done)))
+        return tuple(seconds)
+
     def seed(self, table, clusters, init, seed):
         """The inertia after the first centers; seconds they took in done.search_seconds."""
         inertia = ctypes.c_double()

@@ -328,3 +328,33 @@ extern "C" int vicinal_bench_lof_of_lists(const void* context, const Rows* table
     note(found.plan, found.stats, done);
   });
 }
+
+/// The edges [n - 1] of a minimum spanning tree in host memory; tree_seconds: what came after the search.
+extern "C" int vicinal_bench_spanning_tree(const void* context, const Rows* table, std::int64_t min_samples,
+                                           const char* method, std::int64_t* a, std::int64_t* b, double* lengths,
+                                           double* tree_seconds, Done* done) {
+  return guarded(done, [&] {
+    const vicinal::SpanningTree found = vicinal::minimum_spanning_tree(
+        context_of(context), view_of(*table), {.min_samples = min_samples, .method = vicinal::method_from(method)});
+    std::copy(found.a.begin(), found.a.end(), a);
+    std::copy(found.b.begin(), found.b.end(), b);
+    std::copy(found.lengths.begin(), found.lengths.end(), lengths);
+    *tree_seconds = found.tree_seconds;
+    note(found.plan, found.stats, done);
+  });
+}
+
+/// Labels [n] of HDBSCAN in host memory; seconds[0]: of the tree after the search, [1]: of the clusters after the tree.
+extern "C" int vicinal_bench_hdbscan(const void* context, const Rows* table, std::int64_t min_cluster_size,
+                                     std::int64_t min_samples, const char* method, std::int64_t* labels,
+                                     double* seconds, Done* done) {
+  return guarded(done, [&] {
+    const vicinal::Hdbscan found = vicinal::hdbscan(
+        context_of(context), view_of(*table),
+        {.min_cluster_size = min_cluster_size, .min_samples = min_samples, .method = vicinal::method_from(method)});
+    std::copy(found.labels.begin(), found.labels.end(), labels);
+    seconds[0] = found.tree_seconds;
+    seconds[1] = found.cluster_seconds;
+    note(found.plan, found.stats, done);
+  });
+}

@@ -222,7 +222,7 @@ HdbscanOptions HdbscanCommand::options() const {
 
 void HdbscanCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
-  const Runtime runtime = make_runtime(common, Computes::on_host);
+  const Runtime runtime = make_runtime(common, model.empty() ? Computes::on_device : Computes::on_host);
   check_model();
   if (!model.empty()) {
     check();

@@ -103,7 +103,7 @@ void SpanningTreeCommand::tell_all(const Runtime& runtime, const DensityRows& ro
 
 void SpanningTreeCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
-  const Runtime runtime = make_runtime(common, Computes::on_host);
+  const Runtime runtime = make_runtime(common);
   const Context& ctx = runtime.ctx;
   check_output("-o", output, {".csv", ".npz"});
   const auto planned = read_planned(*this, runtime, {"spanning-tree", [&](const Context& left, const TableView& rows) {

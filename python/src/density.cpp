@@ -36,9 +36,8 @@ nb::object spanning_tree_call(nb::handle table, nb::dict keywords) {
   Call call("minimum_spanning_tree", std::move(keywords));
   const auto options = call.options(spanning_tree_fields());
   call.refuse_others();
-  return tree_answer(call, found_in<SpanningTree>(call, table, [&](const Context& ctx, const auto& rows) {
-                       return minimum_spanning_tree(ctx, rows, options);
-                     }));
+  const auto work = [&](const Context& ctx, const auto& rows) { return minimum_spanning_tree(ctx, rows, options); };
+  return tree_answer(call, found_in<SpanningTree>(call, table, work, Computes::on_device));
 }
 
 nb::object spanning_tree_of(nb::handle a, nb::handle b, nb::handle lengths, nb::handle core_distances,

@@ -1,4 +1,5 @@
-// What the functions of density clustering take: rows in host memory, and arrays that are copied.
+// What the functions of density clustering take: rows, in host memory where a device has no work, and arrays that are
+// copied.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +11,18 @@
 
 namespace vicinal::python {
 
-/// What `work(ctx, rows)` finds of rows to cluster, in host memory: an index, or a table, of which one that comes in
-/// blocks is copied.
+/// Where a function computes unless it is told.
+enum class Computes : std::uint8_t { on_host, on_device };
+
+/// What `work(ctx, rows)` finds of rows to cluster: an index, or a table, of which one that comes in blocks is copied.
 template <class Found, class Work>
-std::shared_ptr<Found> found_in(Call& call, nanobind::handle rows, const Work& work) {
+std::shared_ptr<Found> found_in(Call& call, nanobind::handle rows, const Work& work,
+                                Computes computes = Computes::on_host) {
   const auto index = call.native<HeldIndex>(rows);
-  call.on_host();
+  if (computes == Computes::on_host) call.on_host();
   Input table;
-  if (index == nullptr) table = call.host_table("table", rows);
+  if (index == nullptr)
+    table = computes == Computes::on_host ? call.host_table("table", rows) : call.table("table", rows);
   auto found = std::make_shared<Found>();
   call.run([&](const Context& ctx) {
     *found = index != nullptr ? work(ctx, index->index) : work(ctx, in_memory(ctx, table).view);

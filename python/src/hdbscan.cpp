@@ -57,9 +57,8 @@ nb::object hdbscan_call(nb::handle table, nb::dict keywords) {
     call.run([&](const Context& ctx) { *found = hdbscan(ctx, *tree, options); });
     return hdbscan_answer(call, found);
   }
-  return hdbscan_answer(call, found_in<Hdbscan>(call, table, [&](const Context& ctx, const auto& rows) {
-                          return hdbscan(ctx, rows, options);
-                        }));
+  const auto work = [&](const Context& ctx, const auto& rows) { return hdbscan(ctx, rows, options); };
+  return hdbscan_answer(call, found_in<Hdbscan>(call, table, work, Computes::on_device));
 }
 
 /// What a pickle keeps of a result: all but its plan and stats.

@@ -86,8 +86,25 @@ def test_knn(table, on_device):
     same(vc.Index(on_device(table)).knn(on_device(table[:7]), k=2).ids, vc.knn(table, table[:7], k=2, device="cpu").ids)
 
 
-def test_density_computes_on_the_host(on_device):
-    for call in (vc.minimum_spanning_tree, vc.hdbscan, vc.dbscan, vc.optics):
+def test_spanning_trees_compute_on_the_device(on_device):
+    expected = vc.minimum_spanning_tree(TABLE, min_samples=5, device="cpu")
+    clusters = vc.hdbscan(TABLE, device="cpu")
+    for rows in (TABLE, on_device(TABLE), vc.Index(TABLE), vc.Index(on_device(TABLE))):
+        tree = vc.minimum_spanning_tree(rows, min_samples=5)
+        assert tree.plan.device == "cuda:0" and tree.plan.device_memory > 0
+        for name in ("a", "b", "lengths", "core_distances"):
+            same(getattr(tree, name), getattr(expected, name))
+        found = vc.hdbscan(rows)
+        assert found.plan.device == "cuda:0"
+        for name in ("labels", "probabilities", "outlier_scores"):
+            same(getattr(found, name), getattr(clusters, name))
+    with pytest.raises(vc.OverMemory, match="device memory|bytes"):
+        vc.minimum_spanning_tree(TABLE, device="cuda", device_memory_limit=20000)
+    same(vc.hdbscan(TABLE, memberships=True).memberships, vc.hdbscan(TABLE, memberships=True, device="cpu").memberships)
+
+
+def test_other_density_clustering_computes_on_the_host(on_device):
+    for call in (vc.dbscan, vc.optics):
         assert call(TABLE).plan.device == "cpu"
         assert call(vc.Index(TABLE)).plan.device == "cpu"
         with pytest.raises(vc.DeviceUnavailable, match="runs on the CPU only so far"):

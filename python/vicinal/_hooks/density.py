@@ -27,7 +27,8 @@ _HDBSCAN = "sklearn.cluster._hdbscan.hdbscan"
 
 
 def _common(settings: Settings) -> dict[str, Any]:
-    """vicinal's part runs on the CPU; an estimator of vicinal.sklearn whose device is another one is told so."""
+    """Of DBSCAN and OPTICS, whose part of vicinal runs on the CPU; an estimator of vicinal.sklearn whose device is
+    another one is told so."""
     keywords: dict[str, Any] = dict(engine.common(settings))
     return keywords if settings.strict else {**keywords, "device": "cpu"}
 
@@ -126,7 +127,7 @@ def _linked(
         min_samples=engine.count_of(min_samples, len(table)),
         alpha=1.0 if divides_core else float(alpha),
         **metric.keywords(),
-        **_common(settings),
+        **engine.common(settings),
     )
     edges = np.empty(len(tree.a), MST_edge_dtype)
     # From row 0 outwards, as scikit-learn finds them: the numbers of clusters depend on it.

@@ -1,0 +1,123 @@
+// Density clustering on a CUDA device beside the CPU: plans, memory, tables that lie there, cancels, and what is
+// refused. Edges and their bits are those of spanning_tree_test.cpp.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data.hpp"
+#include "device_check.hpp"
+#include "device_memory.hpp"
+#include "refused.hpp"
+#include "vicinal/dbscan.hpp"
+#include "vicinal/hdbscan.hpp"
+#include "vicinal/optics.hpp"
+#include "vicinal/spanning_tree.hpp"
+
+namespace vicinal::contract {
+namespace {
+
+class DensityOnDevice : public DeviceTest {
+ protected:
+  static std::vector<float> some_rows(std::int64_t n, std::int64_t d) {
+    return singles(make_rows(Family::gaussian, {n, d, 1}, 4).table);
+  }
+  static void expect_same_tree(const SpanningTree& got, const SpanningTree& wanted) {
+    EXPECT_EQ(got.a, wanted.a);
+    EXPECT_EQ(got.b, wanted.b);
+    EXPECT_EQ(got.lengths, wanted.lengths);
+    EXPECT_EQ(got.core_distances, wanted.core_distances);
+  }
+};
+
+TEST_F(DensityOnDevice, TakesTablesOfTheDevice) {
+  const std::vector<float> rows = some_rows(700, 5);
+  const DeviceArray<float> there(rows);
+  const TableView on_host(rows.data(), DType::float32, 700, 5, 5);
+  const TableView on_device(there.data(), DType::float32, 700, 5, 5, 1, Memory::cuda);
+  for (const Method method : {Method::automatic, Method::direct, Method::kdtree}) {
+    const SpanningTreeOptions options = {.min_samples = 4, .method = method};
+    const SpanningTree wanted = minimum_spanning_tree(cpu(), on_host, options);
+    const SpanningTree got = minimum_spanning_tree(cuda(), on_device, options);
+    expect_same_tree(got, wanted);
+    EXPECT_EQ(got.plan.device, "cuda:0");
+    EXPECT_GT(got.plan.device_memory, 0U);
+    EXPECT_GE(got.tree_seconds, 0);
+    EXPECT_EQ(got.stats.distinct_rows, 700);
+    const Index index(cuda(), on_device);
+    expect_same_tree(minimum_spanning_tree(cuda(), index, options), wanted);
+    expect_same_tree(minimum_spanning_tree(cuda(), index, options), wanted);
+  }
+  const HdbscanOptions options = {.min_cluster_size = 8};
+  const Hdbscan wanted = hdbscan(cpu(), on_host, options);
+  const Hdbscan got = hdbscan(cuda(), on_device, options);
+  EXPECT_EQ(got.labels, wanted.labels);
+  EXPECT_EQ(got.probabilities, wanted.probabilities);
+  EXPECT_EQ(got.outlier_scores, wanted.outlier_scores);
+}
+
+TEST_F(DensityOnDevice, PlansItsMemory) {
+  const std::vector<float> rows = some_rows(3000, 4);
+  const TableView table(rows.data(), DType::float32, 3000, 4, 4);
+  const SpanningTreeOptions options = {.min_samples = 5};
+  const Plan plan = plan_spanning_tree(cuda(), table, options);
+  EXPECT_EQ(plan.device, "cuda:0");
+  EXPECT_GE(plan.device_memory, std::uint64_t{3000 * 10 * 16});  // its lists
+  EXPECT_GE(plan_hdbscan(cuda(), table).memory, plan.memory);
+  // The lists of the CPU are not planned for.
+  EXPECT_LT(plan.memory, plan_spanning_tree(cpu(), table, options).memory);
+  const Context tiny = Context::cuda({.device_memory_limit = 60000});
+  refused([&] { minimum_spanning_tree(tiny, table, options); }, ErrorCode::over_memory, "bytes");
+  refused([&] { plan_spanning_tree(tiny, table, options); }, ErrorCode::over_memory, "bytes");
+  refused([&] { hdbscan(tiny, table); }, ErrorCode::over_memory, "bytes");
+  // Room for the table, and not for the lists.
+  const Context small = Context::cuda({.device_memory_limit = 400000});
+  refused([&] { minimum_spanning_tree(small, table, options); }, ErrorCode::over_memory, "bytes");
+}
+
+TEST_F(DensityOnDevice, StopsWhenItIsCancelled) {
+  const std::vector<float> rows = some_rows(3000, 3);
+  const TableView table(rows.data(), DType::float32, 3000, 3, 3);
+  for (const std::string stage : {"search", "tree"}) {
+    for (const Method method : {Method::direct, Method::kdtree}) {
+      CancelToken token;
+      const Context ctx = Context::cuda({.progress =
+                                             [&](std::string_view now, double) {
+                                               if (now == stage) token.cancel();
+                                             },
+                                         .cancel = token});
+      refused([&] { minimum_spanning_tree(ctx, table, {.min_samples = 5, .method = method}); }, ErrorCode::cancelled,
+              "");
+    }
+  }
+}
+
+TEST_F(DensityOnDevice, RefusesWhatItDoesNotServe) {
+  const std::vector<float> rows = some_rows(60, 3);
+  const TableView table(rows.data(), DType::float32, 60, 3, 3);
+  refused([&] { optics(cuda(), table); }, ErrorCode::device_unavailable,
+          "optics: runs on the CPU only so far, not on cuda:0; use a context of the CPU");
+  if (cuda_status().devices.size() < 2) return;
+  const Context both = Context::cuda({.devices = {0, 1}});
+  refused([&] { minimum_spanning_tree(both, table); }, ErrorCode::device_unavailable,
+          "spanning tree: does not run on several devices as one, such as cuda:0,1; use a context of one device");
+}
+
+TEST_F(DensityOnDevice, RefusesValuesThatHaveNoDistance) {
+  std::vector<double> rows = make_rows(Family::gaussian, {40, 3, 1}, 1).table;
+  const TableView table(rows.data(), 40, 3);
+  const auto expect = [&](double value, double alpha, const std::string& sentence) {
+    rows[7 * 3 + 1] = value;
+    for (const Method method : {Method::direct, Method::kdtree}) {
+      refused([&] { minimum_spanning_tree(cuda(), table, {.min_samples = 2, .alpha = alpha, .method = method}); },
+              ErrorCode::bad_data, sentence);
+    }
+  };
+  expect(1e200, 1, "overflows float64");
+  expect(1e150, 1e-10, "divided by alpha, overflows float64");
+}
+
+}  // namespace
+}  // namespace vicinal::contract
