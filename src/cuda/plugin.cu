@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cuda/base/session.hpp"
+#include "cuda/density/dbscan.hpp"
 #include "cuda/density/spanning_tree.hpp"
 #include "cuda/graph/graphs.hpp"
 #include "cuda/kmeans/clustering.hpp"
@@ -395,6 +396,8 @@ plugin::Functions table_of_functions() {
   functions.lof_scores = entry<&OutlierRows::scores>;
   functions.spanning_tree = entry<span_table>;
   functions.spanning_bytes = entry<spanning_bytes>;
+  functions.dbscan = entry<dbscan::find_clusters>;
+  functions.dbscan_bytes = entry<dbscan::dbscan_bytes>;
   functions.find_donors = entry<find_donors>;
   functions.donor_bytes = entry<donor_bytes>;
   functions.label = entry<label_members>;

@@ -16,6 +16,7 @@
 #include "cluster.hpp"
 #include "core/distance.hpp"
 #include "core/table_access.hpp"
+#include "dbscan.hpp"
 #include "density.hpp"
 #include "donors.hpp"
 #include "engine.hpp"
@@ -658,18 +659,67 @@ void lof(void* engine, const HostCalls* host, const Search* search, Outliers* ta
   });
 }
 
-void spanning_bytes(void* engine, const Search* search, const SpanningTask* task, std::uint64_t* bytes,
-                    Status* status) {
+/// What density clustering takes beside a table that stays on the device.
+template <class Task>
+std::uint64_t require_density_room(const Engine& on, const Search& search, const Task& task, const char* operation) {
+  const std::uint64_t left = on.limit - std::min(on.limit, on.resident.load());
+  const bool stays = search.resident != nullptr || search.stays != 0;
+  const std::uint64_t bytes = fake_bytes(search, task);
+  const std::uint64_t needed = bytes + (stays ? 0 : 2 * bytes_of(search.table));
+  if (needed <= left && stays) return bytes;
+  throw Error(ErrorCode::over_memory, std::string(operation) + ": needs " + std::to_string(needed) + " bytes, but " +
+                                          std::to_string(left) + " are left");
+}
+/// The keys of pairs of a table that is on the device.
+class PairKeys {
+ public:
+  explicit PairKeys(const Search& search)
+      : metric_(static_cast<Metric>(search.metric)),
+        p_(search.p),
+        d_(search.table.cols),
+        rows_(static_cast<const Resident*>(search.resident)->rows) {
+    if (metric_ == Metric::cosine) unit_ = Normalized(rows_, d_);
+  }
+  double operator()(std::int64_t i, std::int64_t j) const {
+    const bool is_cosine = metric_ == Metric::cosine;
+    if (is_cosine && (unit_.is_zero[static_cast<std::size_t>(i)] || unit_.is_zero[static_cast<std::size_t>(j)])) {
+      return 1;
+    }
+    const double* const values = (is_cosine ? unit_.rows : rows_).data();
+    return key_of(metric_, p_, values + i * d_, values + j * d_, d_);
+  }
+
+ private:
+  Metric metric_;
+  double p_;
+  std::int64_t d_;
+  const std::vector<double>& rows_;
+  Normalized unit_;
+};
+
+void dbscan_bytes(void* engine, const Search* search, const DbscanTask* task, std::uint64_t* bytes, Status* status) {
+  guarded(status, [&] { *bytes = require_density_room(*static_cast<Engine*>(engine), *search, *task, "dbscan"); });
+}
+void dbscan(void* engine, const HostCalls* host, const Search* search, DbscanTask* task, Counters* counters,
+            Status* status) {
   guarded(status, [&] {
     const Engine& on = *static_cast<Engine*>(engine);
-    const std::uint64_t left = on.limit - std::min(on.limit, on.resident.load());
-    const bool stays = search->resident != nullptr || search->stays != 0;
-    *bytes = fake_bytes(*search, *task);
-    const std::uint64_t needed = *bytes + (stays ? 0 : 2 * bytes_of(search->table));
-    if (needed <= left && stays) return;
-    throw Error(ErrorCode::over_memory,
-                "spanning tree: needs " + std::to_string(needed) + " bytes, but " + std::to_string(left) + " are left");
+    call_on(on);
+    require_density_room(on, *search, *task, "dbscan");
+    if (search->resident == nullptr) throw std::runtime_error("the table is not on the device");
+    const bool in_tree = static_cast<Method>(search->method) == Method::kdtree;
+    if (in_tree != (search->tree != nullptr)) throw std::runtime_error("a tree and another method, or the reverse");
+    if ((task->has_weights != 0) != (task->weights != nullptr))
+      throw std::runtime_error("weights are not where they are");
+    counters->distinct_rows = search->table.rows;
+    FakeClusters(search->table.rows, *host, PairKeys(*search), *task).run();
   });
+}
+
+void spanning_bytes(void* engine, const Search* search, const SpanningTask* task, std::uint64_t* bytes,
+                    Status* status) {
+  guarded(status,
+          [&] { *bytes = require_density_room(*static_cast<Engine*>(engine), *search, *task, "spanning tree"); });
 }
 void spanning_tree(void* engine, const HostCalls* host, const Search* search, SpanningTask* task, Counters* counters,
                    Status* status) {
@@ -683,17 +733,7 @@ void spanning_tree(void* engine, const HostCalls* host, const Search* search, Sp
     std::vector<std::int64_t> ids;
     std::vector<double> keys;
     find_lists(*static_cast<Engine*>(engine), *host, *search, n * search->k, ids, keys, *counters);
-    const std::vector<double>& rows = static_cast<const Resident*>(search->resident)->rows;
-    const std::int64_t d = search->table.cols;
-    const auto metric = static_cast<Metric>(search->metric);
-    const bool is_cosine = metric == Metric::cosine;
-    const Normalized unit = is_cosine ? Normalized(rows, d) : Normalized();
-    const double* const values = (is_cosine ? unit.rows : rows).data();
-    const PairKey key = [&](std::int64_t i, std::int64_t j) {
-      if (is_cosine && (unit.is_zero[static_cast<std::size_t>(i)] || unit.is_zero[static_cast<std::size_t>(j)]))
-        return 1.0;
-      return key_of(metric, search->p, values + i * d, values + j * d, d);
-    };
+    const PairKey key = PairKeys(*search);
     std::vector<std::uint32_t> order;
     for (std::int64_t i = n; search->tree != nullptr && i-- > 0;) order.push_back(static_cast<std::uint32_t>(i));
     fake_tree(ids, keys, n, search->k, std::move(order), *host, key, *task);
@@ -904,6 +944,8 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.lof_scores = plugin::lof_scores;
     functions.spanning_tree = plugin::spanning_tree;
     functions.spanning_bytes = plugin::spanning_bytes;
+    functions.dbscan = plugin::dbscan;
+    functions.dbscan_bytes = plugin::dbscan_bytes;
     functions.find_donors = plugin::find_donors;
     functions.donor_bytes = plugin::donor_bytes;
     functions.label = plugin::label;

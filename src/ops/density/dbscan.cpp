@@ -58,15 +58,17 @@ DbscanTask task_of(const kernels::NearestTask& search, const DbscanOptions& opti
           options.weights};
 }
 
+/// Host and device memory of the clustering.
+kernels::MemoryNeed need_of(const Context& ctx, const kernels::NearestTask& search, const DbscanOptions& options) {
+  return ops::density_backend(ctx, kernels::DensityWork::dbscan, kDbscan).dbscan_bytes(ctx, task_of(search, options));
+}
+
 std::uint64_t bytes_beside(const Context& ctx, const kernels::Prepared& index, const DbscanOptions& options) {
   kernels::NearestTask search = request_of(index.table, options, 0).task;
   search.index = &index;
   search.queries = index.table;
-  const std::uint64_t work = ops::most_bytes(ctx, search, [&](const kernels::NearestTask& by) {
-    return ops::density_backend(ctx, kernels::DensityWork::dbscan, kDbscan)
-        .dbscan_bytes(ctx, task_of(by, options))
-        .host;
-  });
+  const std::uint64_t work =
+      ops::most_bytes(ctx, search, [&](const kernels::NearestTask& by) { return need_of(ctx, by, options).host; });
   // Labels, core rows, sizes, and counts where keys may overflow.
   return work + static_cast<std::uint64_t>(index.table.rows()) * (3 * sizeof(std::int64_t) + 1);
 }
@@ -120,6 +122,7 @@ Dbscan clusters_of(const Context& ctx, const Index& index, const DbscanOptions& 
   if (index.rows() > 1) {
     ops::SearchRequest request = request_of(index.table(), options, bytes_beside(ctx, prepared, options));
     job = ops::plan_job(ctx, prepared, request, true);
+    job.plan.device_memory = std::max(job.plan.device_memory, need_of(ctx, job.task, options).device);
     core::require_memory(ctx, job.plan.memory, kDbscan);
     refuse_overflow(ctx, index, options);
     found.plan = job.plan;
@@ -176,7 +179,13 @@ Plan plan_dbscan(const Context& ctx, const TableView& table, const DbscanOptions
   if (table.rows() == 1) return ops::plan_of_one_row(ctx);
   const kernels::Prepared unread = ops::unread_index(table);
   ops::SearchRequest request = request_of(table, options, bytes_beside(ctx, unread, options));
-  return ops::plan_search(ctx, table, request);
+  Plan plan = ops::plan_search(ctx, table, request);
+  kernels::NearestTask search = request.task;
+  search.index = &unread;
+  search.queries = table;
+  search.method = plan.method;
+  plan.device_memory = std::max(plan.device_memory, need_of(ctx, search, options).device);
+  return plan;
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

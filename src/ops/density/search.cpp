@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 
 #include "core/in_steps.hpp"
 #include "formulas/nearest/method_kind.hpp"
@@ -55,12 +56,21 @@ std::uint64_t most_bytes(const Context& ctx, kernels::NearestTask search,
                          const std::function<std::uint64_t(const kernels::NearestTask& by)>& bytes) {
   const kernels::NearestBackend& nearest = kernels::backend_of(ctx).nearest();
   std::uint64_t most = 0;
+  std::exception_ptr no_room;
+  bool fits = false;
   for (const Method method : {Method::fused, Method::direct, Method::kdtree}) {
     search.method = method;
     if (method == Method::fused && !nearest.can_fuse(search)) continue;
     if (method == Method::kdtree && !nearest.can_use_tree(search)) continue;
-    most = std::max(most, bytes(search));
+    try {
+      most = std::max(most, bytes(search));
+      fits = true;
+    } catch (const Error& error) {  // a device has room for some methods only
+      if (error.code() != ErrorCode::over_memory) throw;
+      no_room = std::current_exception();
+    }
   }
+  if (!fits && no_room) std::rethrow_exception(no_room);
   return most;
 }
 

@@ -36,6 +36,7 @@ struct KeyLists {
 };
 
 /// The most of `bytes(task)` for the methods that may serve the search, as one of them will be chosen.
+/// Where a device has room for some of them only, of those.
 std::uint64_t most_bytes(const Context& ctx, kernels::NearestTask search,
                          const std::function<std::uint64_t(const kernels::NearestTask& by)>& bytes);
 

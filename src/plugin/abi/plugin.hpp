@@ -219,6 +219,8 @@ struct DonorRoom;
 
 /// What is made of a table's lists (density.hpp).
 struct SpanningTask;
+/// Clusters of a table (dbscan.hpp).
+struct DbscanTask;
 
 /// Edges of a bipartite graph, and where labels go (graph.hpp).
 struct Bipartite;
@@ -343,6 +345,14 @@ struct Functions {
   /// had.
   void (*spanning_bytes)(void* engine, const Search* search, const SpanningTask* task, std::uint64_t* bytes,
                          Status* status) = nullptr;
+
+  /// The clusters of a table on the device. Of `search`: table, tree, metric and method.
+  void (*dbscan)(void* engine, const HostCalls* host, const Search* search, DbscanTask* task, Counters* counters,
+                 Status* status) = nullptr;
+  /// Bytes of device memory that takes beyond what stays there, a table and a tree that the search names included. Fails
+  /// where they are not to be had.
+  void (*dbscan_bytes)(void* engine, const Search* search, const DbscanTask* task, std::uint64_t* bytes,
+                       Status* status) = nullptr;
 
   /// Finds the nearest donors of missing values.
   void (*find_donors)(void* engine, const HostCalls* host, const DonorSearch* task, Status* status) = nullptr;

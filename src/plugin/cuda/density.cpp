@@ -29,6 +29,7 @@ SpanningTask task_of(const kernels::SpanningTask& task) {
 }  // namespace
 
 bool CudaDensity::serves(kernels::DensityWork work) const {
+  if (work == kernels::DensityWork::dbscan) return device_->functions().dbscan != nullptr;
   return work == kernels::DensityWork::spanning_tree && device_->functions().spanning_tree != nullptr;
 }
 
@@ -56,14 +57,6 @@ kernels::MemoryNeed CudaDensity::spanning_tree_bytes(const Context& /*ctx*/, con
   device_->functions().spanning_bytes(device_->engine(), &search, &asked, &bytes.device, &status);
   device_->check(status);
   return bytes;
-}
-
-void CudaDensity::dbscan(const Context& /*ctx*/, const kernels::DbscanTask& /*task*/,
-                         kernels::DbscanResult& /*result*/) const {
-  refuse("dbscan");
-}
-kernels::MemoryNeed CudaDensity::dbscan_bytes(const Context& /*ctx*/, const kernels::DbscanTask& /*task*/) const {
-  refuse("dbscan");
 }
 
 void CudaDensity::optics(const Context& /*ctx*/, const kernels::OpticsTask& /*task*/,

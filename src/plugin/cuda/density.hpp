@@ -1,4 +1,5 @@
-// Density clustering on a device, in terms of the plug-in's functions: the minimum spanning tree.
+// Density clustering on a device, in terms of the plug-in's functions: the minimum spanning tree
+// (density.cpp) and DBSCAN (dbscan.cpp).
 #pragma once
 
 #include <memory>

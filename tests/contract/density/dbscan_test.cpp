@@ -41,15 +41,18 @@ void check_clusters(const PairTable& data, DbscanOptions options, const std::str
   options.metric = data.metric;
   options.p = data.p;
   const Dbscan expected = reference::dbscan(data.keys, options);
-  check_each_way(data.metric, turn, in_all, [&](const Context& ctx, Method method) {
+  const auto check = [&](const Context& ctx, Method method) {
     options.method = method;
+    if (!runs(ctx, [&](const Context& on) { return plan_dbscan(on, data.table.view(), options); })) return;
     const Dbscan got = dbscan(ctx, data.table.view(), options);
-    const std::string where = what + " " + text_of(options) + " threads=" + std::to_string(ctx.threads());
+    const std::string where =
+        what + " " + text_of(options) + " " + ctx.device() + " threads=" + std::to_string(ctx.threads());
     EXPECT_EQ(got.core, expected.core) << where;
     EXPECT_EQ(got.labels, expected.labels) << where;
     EXPECT_EQ(got.clusters, expected.clusters) << where;
     expect_sound(got, where);
-  });
+  };
+  check_each_way(data.metric, turn, in_all, check, Where::everywhere);
 }
 
 // Distances of the table that are worth a try, and one just below each.
