@@ -1,13 +1,14 @@
-"""Minimum spanning trees and HDBSCAN of rows that lie on the device, beside cuML's and FlashLib's HDBSCAN where they are
-installed, in one run.
+"""Minimum spanning trees and HDBSCAN of rows that lie on the device, beside cuML's and FlashLib's HDBSCAN where they
+are installed, in one run.
 
     python3 bench/gpu/density.py FOLDER [-o FILE.json] [--commit C] [--no-peers] [--no-cpu] [--seconds S] [JOB...]
 
 FOLDER holds libvicinal, its plug-in and libvicinal_bench.so (carry.sh). Every time is that of a whole call that ends in
 a synchronization; ours includes checking the rows and making the index, and ends with labels or edges in host memory.
-Our tree is compared with that of the CPU, edge by edge and bit by bit, unless --no-cpu is given. `certified`: tree edges
-drawn at random are cut, and of both ends of each, float64 distances to all rows on the other side must not be shorter, by
-mutual reachability, than the edge. The labels of other libraries are compared with ours by the adjusted Rand index.
+Our tree is compared with that of the CPU, edge by edge and bit by bit, unless --no-cpu is given. `certified`: tree
+edges drawn at random are cut, and of both ends of each, float64 distances to all rows on the other side must not be
+shorter, by mutual reachability, than the edge. The labels of other libraries are compared with ours by the adjusted
+Rand index.
 """
 
 import numpy

@@ -43,16 +43,17 @@ struct SpanningTree {
 
 /// The minimum spanning tree of the complete graph of a table's rows [n, d]. Edges are ordered by (key, smaller row,
 /// larger row), so there is only one such tree, also if distances are equal. The same bits for every method, thread
-/// count and instruction set.
+/// count, instruction set and device.
 ///
 /// First the nearest neighbors of each row are found, from which most edges follow. The other edges are found by
 /// searches for the nearest row of another component, in a kd-tree or by screens. Memory: 16 n k bytes for lists of up
-/// to k = max(min_samples + 5, 10) neighbors, and about 150 n bytes. Time: that of `knn` with this k, and of at most
-/// log2 n searches of all rows.
+/// to k = max(min_samples + 5, 10) neighbors, and about 150 n bytes, of a device's memory where there is one. Time:
+/// that of `knn` with this k, and of at most log2 n searches of all rows.
 ///
 /// Throws `invalid_argument` for options outside their domain, a method that does not serve the metric and a table that
 /// comes in blocks, `bad_data` naming row and column of the first NaN or infinity or two rows whose distance overflows
-/// float64, `over_memory` before work begins, `device_unavailable` for a context of a CUDA device, `cancelled`.
+/// float64, `over_memory` before work begins, also for a table that does not fit into a device's memory,
+/// `device_unavailable` for a context on several devices, `cancelled`.
 VICINAL_API SpanningTree minimum_spanning_tree(const Context& ctx, const TableView& table,
                                                const SpanningTreeOptions& options = {});
 VICINAL_API SpanningTree minimum_spanning_tree(const Context& ctx, const Index& index,

@@ -66,7 +66,9 @@ class FakeSpace {
   }
   void clear(std::uint32_t* at) const { *at = 0; }
   [[nodiscard]] std::int64_t fetch(const std::uint32_t* at) const { return *at; }
-  void relabel() const {}
+  void relabel(std::int64_t uncertain) const {
+    if (uncertain > growth_.n) throw std::logic_error("more uncertain rows than rows");
+  }
   void grown(std::int64_t edges) const {
     host_.report(host_.user, "tree", static_cast<double>(edges) / static_cast<double>(growth_.n - 1));
   }

@@ -12,7 +12,7 @@ mounted at the place of the original, whose path is in its build files; that nee
 
 The form of a list, empty lines and lines of # left out:
   name of the mutation
-    file; unit or contract; filter of GoogleTest
+    file; unit, contract, or device (contract tests on the fake device); filter of GoogleTest
     - text of the file, which it holds exactly once (several such lines: as they stand there)
     + what takes its place
     = why it is equivalent, where it is
@@ -72,7 +72,7 @@ def read_list(path):
         mutation, line = mutations[-1], line[2:]
         if not mutation.file:
             parts = [part.strip() for part in line.split(";")]
-            assert len(parts) == 3 and parts[1] in ("unit", "contract"), f"{where}: not 'file; kind; filter'"
+            assert len(parts) == 3 and parts[1] in ("unit", "contract", "device"), f"{where}: not 'file; kind; filter'"
             mutation.file, mutation.kind, mutation.filter = parts
             continue
         assert line[:1] in "-+=" and line[1:2] in ("", " "), f"{where}: begins with none of '- ', '+ ', '= '"
@@ -141,14 +141,19 @@ class Build:
         self.plugins = ["vicinal_geo"] if targets.returncode == 0 else []
 
     def make(self, kind):
-        return run(["cmake", "--build", self.tree, "--parallel", str(self.jobs), "--target", f"vicinal_{kind}_tests",
-                    *self.plugins])
+        targets = ["vicinal_contract_tests", "vicinal_fake_device"] if kind == "device" else [f"vicinal_{kind}_tests"]
+        return run(["cmake", "--build", self.tree, "--parallel", str(self.jobs), "--target", *targets, *self.plugins])
 
     def test(self, kind, tests, *more):
         """(output, whether all passed); too late is failed."""
-        command = [self.tree / "tests" / f"vicinal_{kind}_tests", f"--gtest_filter={tests}", "--gtest_fail_fast", *more]
+        program = f"vicinal_{'contract' if kind == 'device' else kind}_tests"
+        command = [self.tree / "tests" / program, f"--gtest_filter={tests}", "--gtest_fail_fast", *more]
         try:
             plugin = {"VICINAL_GEO_PLUGIN": str(self.tree / "src" / "libvicinal_geo.so")} if self.plugins else {}
+            if kind == "device":
+                fake = self.tree / "tests" / "fake_device"
+                plugin |= {"VICINAL_TEST_DEVICE": "cuda", "LD_LIBRARY_PATH": str(fake),
+                           "VICINAL_CUDA_PLUGIN": str(fake / "libvicinal_fake_device.so")}
             done = run(command, timeout=TIMEOUT, cwd=self.tree / "tests", errors="replace", env=os.environ | plugin)
         except subprocess.TimeoutExpired:
             return f"no end within {TIMEOUT} s", False

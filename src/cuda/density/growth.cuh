@@ -235,7 +235,7 @@ struct LeastFloor {
   Growth g;
   __device__ void operator()(std::int64_t row) const {
     if (!g.is_uncertain(row)) return;
-    *g.count = 1;
+    add_one(g.count);
     lower(g.pair + g.label[row], place_of(g.floor[row]));
   }
 };
@@ -302,7 +302,8 @@ struct Join {
 ///   each(count, work): work(i) of each i below count, before what comes next;
 ///   list(count): `numbers` of those below `count` that are flagged, ascending, and returns how many they are;
 ///   search(count): the rows at the places in `numbers`, each by `Growth::finish`;
-///   fetch(at): a number;
+///   clear(at) and fetch(at): a counter;
+///   relabel(uncertain): components have changed, and so many rows are uncertain; may change `order`;
 ///   grown(edges): that there are so many now.
 template <class Space>
 bool grow(Space& space, const Growth& g) {
@@ -314,8 +315,8 @@ bool grow(Space& space, const Growth& g) {
     space.each(g.n, OfferKnown{g});
     space.clear(g.count);
     space.each(g.n, LeastFloor{g});
-    if (space.fetch(g.count) != 0) {
-      space.relabel();
+    if (const std::int64_t uncertain = space.fetch(g.count); uncertain > 0) {
+      space.relabel(uncertain);
       space.each(g.n, FirstOfLeastFloor{g});
       space.each(g.n, FlagPromising{g});
       space.search(space.list(g.n));

@@ -40,6 +40,7 @@ struct OtherWalk {
   const std::uint32_t* labels[kMaxTreeHeight + 1];  // by level: [unit] the component of all its rows, or kNoRow
   const double* cores[kMaxTreeHeight + 1];          // by level: [unit] the least of its rows
   const int* stop;
+  unsigned long long* touched;  // rows whose keys were formed
 };
 
 __device__ __forceinline__ bool comes_before(double key_a, std::uint32_t id_a, double key_b, std::uint32_t id_b) {
@@ -84,6 +85,7 @@ class OtherWalker {
       if (lane_ == lane) box_ = kClosed;
       const std::int64_t unit = node * kTreeWidth + lane;
       if (level == 1) {
+        ++leaves_;
         look_at_leaf(unit);
         continue;
       }
@@ -92,7 +94,9 @@ class OtherWalker {
       node = unit;
       open(level, node);
     }
-    if (lane_ == 0) growth_.finish(row_, key_, found_);
+    if (lane_ != 0) return;
+    growth_.finish(row_, key_, found_);
+    atomicAdd(walk_.touched, static_cast<unsigned long long>(leaves_) * kTreeWidth);
   }
 
  private:
@@ -190,6 +194,7 @@ class OtherWalker {
   unsigned box_ = kClosed;   // of the lane's unit: the upper half of its box's key
   double bound_ = INFINITY;  // of its edges' keys
   std::uint32_t first_ = kNoRow;
+  std::int64_t leaves_ = 0;  // that were looked at
 };
 
 /// Doubles of shared memory for the levels that a warp keeps.
@@ -267,7 +272,8 @@ class InTree final : public OtherRows {
             static_cast<std::int64_t>(std::min(scratch, kWalkScratch) / in_tree_scratch(tree.d)), 1,
             std::min(kMostWalks, tree.rows))),
         queries_(engine, step_ * tree.d),
-        stop_(engine, 1) {
+        stop_(engine, 1),
+        touched_(engine, 1) {
     walk_.tree = tree;
     walk_.growth = growth;
     walk_.queries = queries_.data();
@@ -275,6 +281,7 @@ class InTree final : public OtherRows {
     walk_.row_labels = row_labels_.data();
     walk_.row_cores = row_cores_.data();
     walk_.stop = stop_.data();
+    walk_.touched = touched_.data();
     std::int64_t units = 0;
     for (int level = 0; level <= tree.levels.height; ++level) {
       walk_.labels[level] = labels_.data() + units;
@@ -299,10 +306,11 @@ class InTree final : public OtherRows {
         });
   }
 
-  void search(std::int64_t count) override {
-    for (std::int64_t first = 0; first < count; first += step_) {
+  void search(std::int64_t first, std::int64_t count) override {
+    touched_.zero();
+    for (const std::int64_t end = first + count; first < end; first += step_) {
       walk_.places = walk_.growth.numbers + first;
-      walk_.count = std::min(step_, count - first);
+      walk_.count = std::min(step_, end - first);
       const std::size_t shared =
           static_cast<std::size_t>(kWalkWarps * kept_by_warp(walk_.tree.levels.height)) * sizeof(double);
       with_op_and_value(search_.metric, walk_.tree.narrow, [&](auto op, auto value) {
@@ -317,6 +325,12 @@ class InTree final : public OtherRows {
       wait_or_stop(engine_, stop_.data());
       engine_.host.check_cancelled();
     }
+  }
+  std::int64_t touched() override {
+    unsigned long long rows = 0;
+    to_host(engine_, &rows, touched_.data(), 1);
+    engine_.synchronize();
+    return static_cast<std::int64_t>(rows);
   }
 
  private:
@@ -350,6 +364,7 @@ class InTree final : public OtherRows {
   std::int64_t step_;  // rows of a launch
   Buffer<double> queries_;
   Buffer<int> stop_;
+  Buffer<unsigned long long> touched_;
   OtherWalk walk_{};
 };
 
@@ -362,7 +377,7 @@ std::unique_ptr<OtherRows> other_rows_in_tree(const Engine& engine, const TreeVi
 
 std::uint64_t in_tree_bytes(std::int64_t n, bool has_cores) {
   const auto each = static_cast<std::uint64_t>(n + units_of(TreeLevels(n)));
-  return each * (sizeof(std::uint32_t) + (has_cores ? sizeof(double) : 0)) + sizeof(int);
+  return each * (sizeof(std::uint32_t) + (has_cores ? sizeof(double) : 0)) + sizeof(int) + sizeof(unsigned long long);
 }
 
 std::uint64_t in_tree_scratch(std::int64_t d) {

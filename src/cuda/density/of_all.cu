@@ -47,7 +47,7 @@ struct BlockSizes {
         static_cast<std::uint64_t>(whole_tiles(queries, query_tile(queries)) + whole_tiles(rows, row_tile(queries)));
     const auto own = static_cast<std::uint64_t>(queries);
     return padded * (d * sizeof(double) + 1) + own * d * static_cast<std::uint64_t>(size_of(table.dtype)) +
-           own * (40 + 16 * static_cast<std::uint64_t>(rows)) + 4096;
+           own * (44 + 16 * static_cast<std::uint64_t>(rows)) + 4096;
   }
 };
 
@@ -62,7 +62,8 @@ __global__ void gather_kernel(const Word* table, const std::uint32_t* rows, std:
 /// Rows that are being searched, [count] each.
 struct Pursuits {
   Growth growth;
-  const std::uint32_t* rows;
+  const std::uint32_t* places;
+  std::uint32_t* rows;
   std::int64_t count;
   std::uint32_t* labels;
   double* limits;  // of pairs' keys
@@ -73,7 +74,8 @@ struct Pursuits {
 __global__ void begin_kernel(const __grid_constant__ Pursuits all) {
   const std::int64_t i = own_number();
   if (i >= all.count) return;
-  const std::uint32_t row = all.rows[i];
+  const std::uint32_t row = all.growth.order != nullptr ? all.growth.order[all.places[i]] : all.places[i];
+  all.rows[i] = row;
   const std::uint32_t found = all.growth.other[row];
   all.labels[i] = all.growth.label[row];
   all.found[i] = found;
@@ -155,6 +157,7 @@ class OfAll final : public OtherRows {
         gathered_(engine, sizes_.queries * row_bytes_),
         queries_(engine, search.metric, whole_tiles(sizes_.queries, query_tile(sizes_.queries)), search.table.d),
         rows_(engine, search.metric, whole_tiles(sizes_.rows, row_tile(sizes_.queries)), search.table.d),
+        searched_(engine, sizes_.queries),
         labels_(engine, sizes_.queries),
         found_(engine, sizes_.queries),
         limits_(engine, sizes_.queries),
@@ -174,21 +177,24 @@ class OfAll final : public OtherRows {
 
   void relabel() override {}
 
-  void search(std::int64_t count) override {
+  void search(std::int64_t first, std::int64_t count) override {
     Pace pace(engine_);
     counts_.zero();
-    for (std::int64_t first = 0; first < count; first += sizes_.queries) {
-      search_block(growth_.numbers + first, std::min(sizes_.queries, count - first), pace);
+    touched_ = count * search_.table.n;
+    for (const std::int64_t end = first + count; first < end; first += sizes_.queries) {
+      search_block(growth_.numbers + first, std::min(sizes_.queries, end - first), pace);
     }
   }
+  std::int64_t touched() override { return touched_; }
 
  private:
-  void search_block(const std::uint32_t* rows, std::int64_t count, Pace& pace) {
-    const Pursuits all = {growth_, rows, count, labels_.data(), limits_.data(), keys_.data(), found_.data()};
+  void search_block(const std::uint32_t* places, std::int64_t count, Pace& pace) {
+    const Pursuits all = {growth_,        places,         searched_.data(), count,
+                          labels_.data(), limits_.data(), keys_.data(),     found_.data()};
     const unsigned blocks = blocks_for(count, kThreads);
     begin_kernel<<<blocks, kThreads, 0, engine_.stream>>>(all);
     check_launch("begin a search for other components");
-    gather(rows, count);
+    gather(searched_.data(), count);
     search_.queries.n = count;
     pack_rows(engine_, search_.metric, search_.queries, 0, count, queries_.rows);
     KeySink sink;
@@ -242,10 +248,12 @@ class OfAll final : public OtherRows {
   Growth growth_;
   BlockSizes sizes_;
   std::int64_t row_bytes_;
+  std::int64_t touched_ = 0;
   Search search_;
   Buffer<std::byte> gathered_;
   PackedBlock queries_;
   PackedBlock rows_;
+  Buffer<std::uint32_t> searched_;
   Buffer<std::uint32_t> labels_;
   Buffer<std::uint32_t> found_;
   Buffer<double> limits_;

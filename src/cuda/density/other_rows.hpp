@@ -22,12 +22,14 @@ class OtherRows {
 
   /// Components have changed.
   virtual void relabel() = 0;
-  /// Searches the rows at the first `count` places in `Growth::numbers`. Throws `cancelled`.
-  virtual void search(std::int64_t count) = 0;
+  /// Searches the rows at `count` places in `Growth::numbers` from `first` on. Throws `cancelled`.
+  virtual void search(std::int64_t first, std::int64_t count) = 0;
+  /// Rows whose keys were formed by the last search.
+  virtual std::int64_t touched() = 0;
 };
 
 /// `search`: of a table within itself, which lies on the device. Takes at most `scratch` bytes beside `*_bytes`, which
-/// must be at least `*_scratch`.
+/// must be at least `*_scratch`. Of a tree `Growth::order` is the order.
 std::unique_ptr<OtherRows> other_rows_in_tree(const Engine& engine, const TreeView& tree, const Search& search,
                                               const Growth& growth, std::uint64_t scratch);
 std::uint64_t in_tree_bytes(std::int64_t n, bool has_cores);

@@ -1,13 +1,14 @@
 // See spanning_tree.hpp: the memory, the order of the work, and the edges in order at the end. What threads do in a
-// round stands in growth.cuh, searches in in_tree.cu and of_all.cu. O(n k) memory for the lists, and 16 n and some
-// 70 n bytes beside them; time as on the CPU: n k a round, of which there are at most log2 n, and the searches.
+// round stands in growth.cuh, searches in in_tree.cu and of_all.cu. Few rows need one where rows lie close together;
+// but once a component is a group far from others, all its rows do: a tree then leaves out nearly all pairs, so that
+// one is made for it where the lists were found without; some rows show whether it pays. Memory: 16 n k bytes
+// for the lists and some 100 n beside them. Time as on the CPU: n k a round, of which there are at most log2 n, and the
+// searches.
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "cuda/base/memory.hpp"
 #include "cuda/base/order.hpp"
@@ -23,6 +24,11 @@ namespace {
 
 constexpr std::uint64_t kUsualScratch = std::uint64_t{512} << 20;  // more does not make it faster
 constexpr std::int64_t kEdgesFetched = std::int64_t{1} << 22;      // at a time
+constexpr std::int64_t kTreeColumns = 64;                          // in more, boxes leave next to nothing out
+constexpr double kTreeWork = 1e11;     // columns of pairs, some 30 ms, above which a tree is made
+constexpr std::int64_t kTried = 4096;  // rows that show whether the tree pays
+constexpr std::uint64_t kTreeScratch = std::uint64_t{64} << 20;
+constexpr std::int64_t kTreeShare = 16;  // it does where no more than such a share of the rows is touched
 
 template <class Work>
 __global__ void __launch_bounds__(kThreads) each_kernel(const __grid_constant__ Work work, std::int64_t count) {
@@ -62,6 +68,7 @@ struct Needs {
   std::uint64_t edges = 0;    ///< from the beginning to the end, with core keys
   std::uint64_t at_end = 0;   ///< instead of lists and rows: to put the edges in order
   std::uint64_t scratch = 0;  ///< of searches, at least
+  std::uint64_t tree = 0;     ///< of a tree that is made where it pays, and there is room; 0: it would not
 
   Needs(const plugin::Search& search, const plugin::SpanningTask& task) {
     const auto n = static_cast<std::uint64_t>(search.table.rows);
@@ -74,6 +81,9 @@ struct Needs {
     at_end = KeyedValues::bytes(search.table.rows) +
              static_cast<std::uint64_t>(std::min(search.table.rows, kEdgesFetched)) * sizeof(plugin::TreeEdge);
     scratch = in_tree ? in_tree_scratch(table.d) : of_all_scratch(table);
+    if (in_tree || table.d > kTreeColumns || !tree_serves(search)) return;
+    tree = tree_bytes(table.n, table.d, table.dtype) + tree_build_bytes(table.n) +
+           in_tree_bytes(table.n, task.rank > 0) + kTreeScratch;
   }
   [[nodiscard]] std::uint64_t growing() const { return lists + rows + edges; }
   [[nodiscard]] std::uint64_t least() const { return std::max(growing() + scratch, edges + at_end); }
@@ -83,11 +93,88 @@ struct Needs {
   static std::uint64_t in_order_bytes(std::int64_t n) { return static_cast<std::uint64_t>(n) / 16 + (1 << 16); }
 };
 
+/// The engines of a tree's searches: one, or a tree that is made when there is much to search for, beside all rows.
+class Searches {
+ public:
+  /// `tree`: of the table, or null. `growth` gets the order of a tree that is made, if `scratch` has room for it.
+  Searches(Session& session, const Engine& engine, const Search& search, const Resident& table, const DeviceTree* tree,
+           Growth& growth, const Needs& needs, std::uint64_t scratch)
+      : session_(session),
+        engine_(engine),
+        search_(search),
+        table_(table),
+        tree_(tree),
+        growth_(growth),
+        needs_(needs),
+        scratch_(scratch),
+        may_make_tree_(tree == nullptr && needs.tree > 0 && needs.tree + needs.scratch <= scratch &&
+                       has_room(session, needs.tree)) {}
+
+  /// Before places are listed: `growth` may get an order.
+  void relabel(std::int64_t uncertain) {
+    if (tree_ != nullptr && !in_tree_) {
+      in_tree_ = other_rows_in_tree(engine_, tree_->view, search_, growth_, std::min(scratch_, kUsualScratch));
+    }
+    const double work =
+        static_cast<double>(uncertain) * static_cast<double>(growth_.n) * static_cast<double>(search_.table.d + 8);
+    if (may_make_tree_ && work > kTreeWork) make_tree();
+    if (in_tree_) in_tree_->relabel();
+  }
+  void search(std::int64_t count) {
+    if (count == 0) return;
+    if (tree_ != nullptr) return in_tree_->search(0, count);
+    std::int64_t first = 0;
+    if (in_tree_) {
+      first = std::min(count, kTried);
+      in_tree_->search(0, first);
+      if (in_tree_->touched() <= first * (growth_.n / kTreeShare)) {
+        if (first < count) in_tree_->search(first, count - first);
+        return;
+      }
+    }
+    if (first == count) return;
+    if (!of_all_) {
+      const std::uint64_t left = may_make_tree_ || made_ ? scratch_ - needs_.tree : scratch_;
+      of_all_ = other_rows_of_all(engine_, search_, growth_, std::min(left, kUsualScratch));
+    }
+    of_all_->search(first, count - first);
+  }
+
+ private:
+  struct Release {
+    void operator()(DeviceTree* tree) const {
+      tree->session->resident_bytes -= tree->bytes;
+      delete tree;
+    }
+  };
+
+  void make_tree() {
+    may_make_tree_ = false;
+    made_.reset(build_tree(session_, engine_.host, table_));
+    growth_.order = made_->view.order;
+    of_all_.reset();  // it knows no order
+    in_tree_ = other_rows_in_tree(engine_, made_->view, search_, growth_, kTreeScratch);
+  }
+
+  Session& session_;
+  const Engine& engine_;
+  const Search& search_;
+  const Resident& table_;
+  const DeviceTree* tree_;
+  Growth& growth_;
+  const Needs& needs_;
+  std::uint64_t scratch_;
+  bool may_make_tree_;
+  std::unique_ptr<DeviceTree, Release> made_;
+  std::unique_ptr<OtherRows> in_tree_;
+  std::unique_ptr<OtherRows> of_all_;
+};
+
 /// The device as `grow` wants it.
 class DeviceSpace {
  public:
-  DeviceSpace(const Engine& engine, const Growth& growth, std::function<std::unique_ptr<OtherRows>()> make)
-      : engine_(engine), growth_(growth), make_(std::move(make)), found_(engine, 1), pace_(engine) {}
+  DeviceSpace(const Engine& engine, const Growth& growth, Searches& searches)
+      : engine_(engine), growth_(growth), searches_(searches), found_(engine, 1), pace_(engine) {}
 
   template <class Work>
   void each(std::int64_t count, const Work& work) {
@@ -110,13 +197,8 @@ class DeviceSpace {
     engine_.synchronize();
     return number;
   }
-  void relabel() {
-    if (!others_) others_ = make_();
-    others_->relabel();
-  }
-  void search(std::int64_t count) {
-    if (count > 0) others_->search(count);
-  }
+  void relabel(std::int64_t uncertain) { searches_.relabel(uncertain); }
+  void search(std::int64_t count) { searches_.search(count); }
   void grown(std::int64_t edges) {
     engine_.host.progress("tree", static_cast<double>(edges) / static_cast<double>(growth_.n - 1));
   }
@@ -124,8 +206,7 @@ class DeviceSpace {
  private:
   const Engine& engine_;
   const Growth& growth_;
-  std::function<std::unique_ptr<OtherRows>()> make_;
-  std::unique_ptr<OtherRows> others_;
+  Searches& searches_;
   Buffer<std::int64_t> found_;
   Pace pace_;
 };
@@ -241,11 +322,9 @@ class SpanningRun {
     const auto* const tree = static_cast<const DeviceTree*>(call_.tree);
     if (tree != nullptr) growth.order = tree->view.order;
     const std::uint64_t left = left_of_limit(session_);
-    const std::uint64_t scratch = std::min(kUsualScratch, left - std::min(left, needs_.growing()));
-    DeviceSpace space(engine_, growth, [&] {
-      return tree != nullptr ? other_rows_in_tree(engine_, tree->view, search, growth, scratch)
-                             : other_rows_of_all(engine_, search, growth, scratch);
-    });
+    Searches searches(session_, engine_, search, *resident_, tree, growth, needs_,
+                      left - std::min(left, needs_.growing()));
+    DeviceSpace space(engine_, growth, searches);
     if (task_.rank > 0) {
       space.each(n_, TakeCores{growth.keys, growth.k, task_.rank, cores.data()});
       to_host(engine_, task_.core_keys, cores.data(), n_);
@@ -308,7 +387,7 @@ std::uint64_t spanning_bytes(const Session& session, const plugin::Search& searc
   if (search.resident == nullptr && search.stays == 0) refuse_memory(std::max(2 * table, table + needs.least()), left);
   const std::uint64_t comes = search.resident == nullptr && !lies_there ? table : 0;
   if (comes + needs.least() > left) refuse_memory(comes + needs.least(), left);
-  return std::min(left - comes, std::max(needs.growing() + density::kUsualScratch, needs.least()));
+  return std::min(left - comes, std::max(needs.growing() + density::kUsualScratch + needs.tree, needs.least()));
 }
 
 void span_table(Session& session, const Host& host, const plugin::Search& search, plugin::SpanningTask& task,

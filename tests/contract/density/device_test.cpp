@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "data.hpp"
+#include "density_check.hpp"
 #include "device_check.hpp"
 #include "device_memory.hpp"
 #include "refused.hpp"
-#include "vicinal/dbscan.hpp"
+#include "vicinal/generate.hpp"
 #include "vicinal/hdbscan.hpp"
 #include "vicinal/optics.hpp"
 #include "vicinal/spanning_tree.hpp"
@@ -56,6 +57,29 @@ TEST_F(DensityOnDevice, TakesTablesOfTheDevice) {
   EXPECT_EQ(got.labels, wanted.labels);
   EXPECT_EQ(got.probabilities, wanted.probabilities);
   EXPECT_EQ(got.outlier_scores, wanted.outlier_scores);
+}
+
+// Groups far from each other: the lists know no edge between them. A device makes a tree of its own for so many rows,
+// whatever the method; a fake device meets every pair, and gets few.
+TEST_F(DensityOnDevice, OfGroupsFarFromEachOther) {
+  const std::int64_t n = is_fake() ? 1500 : 150000;
+  for (const std::int64_t d : {3, 10}) {
+    Generated made = generate(cpu(), {.shape = vicinal::Shape::blobs, .rows = n, .cols = d, .centers = 8, .seed = 3});
+    for (double& x : made.points) x = static_cast<float>(x);  // equal rows and equal distances, too
+    for (std::int64_t i = 0; i < n; i += 2) made.points[static_cast<std::size_t>(i * d)] += 1000;
+    for (std::int64_t i = 0; i < n / 10 * d; ++i) made.points[static_cast<std::size_t>(i)] = made.points[0];
+    const TableView table(made.points.data(), n, d);
+    for (const SpanningTreeOptions& reach : {SpanningTreeOptions{}, SpanningTreeOptions{.min_samples = 6}}) {
+      const SpanningTree wanted = minimum_spanning_tree(cpu(), table, reach);
+      for (const Method method : {Method::fused, Method::direct, Method::kdtree}) {
+        SpanningTreeOptions options = reach;
+        options.method = method;
+        if (!runs(cuda(), [&](const Context& on) { return plan_spanning_tree(on, table, options); })) continue;
+        expect_same_tree(minimum_spanning_tree(cuda(), table, options), wanted);
+        if (HasFailure()) return;
+      }
+    }
+  }
 }
 
 TEST_F(DensityOnDevice, PlansItsMemory) {
