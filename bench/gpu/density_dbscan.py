@@ -1,6 +1,7 @@
 """DBSCAN of rows that lie on the device, beside cuML's where it is installed, in one run.
 
-    python3 bench/gpu/density_dbscan.py FOLDER [-o FILE.json] [--commit C] [--no-peers] [--no-cpu] [--seconds S] [JOB...]
+    python3 bench/gpu/density_dbscan.py FOLDER [-o FILE.json] [--commit C] [--no-peers] [--no-cpu] [--seconds S]
+        [--methods METHOD...] [JOB...]
 
 FOLDER holds libvicinal, its plug-in and libvicinal_bench.so (carry.sh). Every time is that of a whole call that ends in
 a synchronization; ours includes checking the rows and making the index, and ends with labels in host memory. Our labels
