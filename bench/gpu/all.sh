@@ -6,7 +6,7 @@
 #   large      sizes beyond 32 bits, a stream of 400 GB, 2 GB of device memory: 5 minutes
 #   papers     the tables of the papers: 3 minutes
 #   ablation   one idea left out at a time: 2 minutes
-#   density    minimum spanning trees and HDBSCAN, beside what is installed: 9 minutes
+#   density    minimum spanning trees, HDBSCAN and DBSCAN, beside what is installed: 15 minutes
 # FOLDER: what carry.sh made. DATA: of what bench/data/gpu.py made, papers/ for the papers and else real/. The minutes
 # are estimates.
 set -uo pipefail
@@ -66,6 +66,7 @@ case $section in
   density)
     [[ -n $site && -e $site/complete ]] && eval "$("$BASH" "$folder/peers.sh" env "$site")"
     measure 560 density density.py
+    measure 400 density-dbscan density_dbscan.py
     ;;
   *) usage ;;
 esac

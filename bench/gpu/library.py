@@ -167,6 +167,15 @@ class Vicinal:
             method.encode(), ctypes.c_void_p(address(labels)), seconds, ctypes.byref(self.done)))
         return tuple(seconds)
 
+    def dbscan(self, table, eps, min_samples, labels, core, method="automatic"):
+        """labels [n] int64 and core [n] uint8, host. Returns the seconds after the rows were made ready."""
+        seconds = ctypes.c_double()
+        self.check(self.library.vicinal_bench_dbscan(
+            self.context, ctypes.byref(rows_of(table)), ctypes.c_double(eps), ctypes.c_int64(min_samples),
+            method.encode(), ctypes.c_void_p(address(labels)), ctypes.c_void_p(address(core)), ctypes.byref(seconds),
+            ctypes.byref(self.done)))
+        return seconds.value
+
     def seed(self, table, clusters, init, seed):
         """The inertia after the first centers; seconds they took in done.search_seconds."""
         inertia = ctypes.c_double()

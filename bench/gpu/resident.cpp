@@ -358,3 +358,18 @@ extern "C" int vicinal_bench_hdbscan(const void* context, const Rows* table, std
     note(found.plan, found.stats, done);
   });
 }
+
+/// Labels [n] and core rows [n] of DBSCAN in host memory; cluster_seconds: after the rows were made ready.
+extern "C" int vicinal_bench_dbscan(const void* context, const Rows* table, double eps, std::int64_t min_samples,
+                                    const char* method, std::int64_t* labels, std::uint8_t* core,
+                                    double* cluster_seconds, Done* done) {
+  return guarded(done, [&] {
+    const vicinal::Dbscan found =
+        vicinal::dbscan(context_of(context), view_of(*table),
+                        {.eps = eps, .min_samples = min_samples, .method = vicinal::method_from(method)});
+    std::copy(found.labels.begin(), found.labels.end(), labels);
+    std::copy(found.core.begin(), found.core.end(), core);
+    *cluster_seconds = found.cluster_seconds;
+    note(found.plan, found.stats, done);
+  });
+}

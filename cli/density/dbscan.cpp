@@ -57,7 +57,7 @@ std::vector<double> DbscanCommand::read_weights(const Context& ctx, const Densit
 
 void DbscanCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
-  const Runtime runtime = make_runtime(common, Computes::on_host);
+  const Runtime runtime = make_runtime(common);
   const auto planned = read_planned(
       *this, runtime,
       {"dbscan", [&](const Context& left, const TableView& rows) { return plan_dbscan(left, rows, options()); },

@@ -43,17 +43,18 @@ struct Dbscan {
 };
 
 /// The clusters of DBSCAN (Ester et al. 1996) of a table's rows [n, d], which are those of scikit-learn. The same
-/// labels for every method, thread count and instruction set.
+/// labels for every method, thread count, instruction set and device.
 ///
 /// Memory is O(n) for every `eps`: about 42 n bytes, and that of the search; the graph of neighbors is never stored.
 /// Time: at most about that of `count`, and less if `eps` is large, because a search stops when further neighbors
 /// cannot change the result. In a kd-tree, rows of a box that are all neighbors of each other are joined at once, and
 /// rows of the largest cluster do not search for each other. If a weight is below 0, every neighbor of every row is
-/// visited.
+/// visited. On a device, memory is the device's (docs/limits.md), and without a kd-tree each row is searched twice.
 ///
 /// Throws `invalid_argument` for options outside their domain, a method that does not serve the metric and a table that
 /// comes in blocks, `bad_data` naming row and column of the first NaN or infinity or two rows whose distance overflows
-/// float64, `over_memory` before work begins, `device_unavailable` for a context of a CUDA device, `cancelled`.
+/// float64, `over_memory` before work begins, also for a table that does not fit into a device's memory,
+/// `device_unavailable` for a context on several devices, `cancelled`.
 VICINAL_API Dbscan dbscan(const Context& ctx, const TableView& table, const DbscanOptions& options);
 VICINAL_API Dbscan dbscan(const Context& ctx, const Index& index, const DbscanOptions& options);
 

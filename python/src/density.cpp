@@ -65,8 +65,8 @@ nb::object dbscan_call(nb::handle table, nb::dict keywords) {
   Call call("dbscan", std::move(keywords));
   const auto options = call.options(dbscan_fields());
   call.refuse_others();
-  const std::shared_ptr<const Dbscan> found =
-      found_in<Dbscan>(call, table, [&](const Context& ctx, const auto& rows) { return dbscan(ctx, rows, options); });
+  const auto work = [&](const Context& ctx, const auto& rows) { return dbscan(ctx, rows, options); };
+  const std::shared_ptr<const Dbscan> found = found_in<Dbscan>(call, table, work, Computes::on_device);
   return Answer(call, found)
       .array("labels", found->labels)
       .array("core", found->core)

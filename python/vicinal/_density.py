@@ -1,4 +1,4 @@
-"""Density clustering: spanning trees, HDBSCAN, DBSCAN and OPTICS. DBSCAN and OPTICS compute on the CPU only."""
+"""Density clustering: spanning trees, HDBSCAN, DBSCAN and OPTICS. OPTICS computes on the CPU only."""
 
 from __future__ import annotations
 
@@ -361,7 +361,9 @@ def dbscan(table: Any, **options: Unpack[DbscanOptions]) -> Dbscan:
     Rows are neighbors if their distance is at most `eps`. Core rows have at least `min_samples` neighbors, themselves
     included; with `weights` ([n], finite), neighbors whose weights sum to at least `min_samples`. Raises
     InvalidArgument for options outside their domain, BadData naming row and column of NaN and infinity, OverMemory
-    before work begins, DeviceUnavailable for a CUDA device. Time of `count` or less, and O(n) memory for every `eps`.
+    before work begins, also for a table that does not fit into a device's memory, and DeviceUnavailable for several
+    devices. Time of `count` or less with a kd-tree, of up to three radius searches on a device without one; O(n) memory
+    for every `eps`.
     """
     return Dbscan(_core.dbscan(table, options))
 

@@ -103,14 +103,29 @@ def test_spanning_trees_compute_on_the_device(on_device):
     same(vc.hdbscan(TABLE, memberships=True).memberships, vc.hdbscan(TABLE, memberships=True, device="cpu").memberships)
 
 
-def test_other_density_clustering_computes_on_the_host(on_device):
-    for call in (vc.dbscan, vc.optics):
-        assert call(TABLE).plan.device == "cpu"
-        assert call(vc.Index(TABLE)).plan.device == "cpu"
-        with pytest.raises(vc.DeviceUnavailable, match="runs on the CPU only so far"):
-            call(TABLE, device="cuda")
-        with pytest.raises(vc.InvalidArgument, match="table: is in device memory; expected host memory"):
-            call(on_device(TABLE))
+def test_dbscan_computes_on_the_device(on_device):
+    weights = np.linspace(-0.5, 2, len(TABLE))
+    for keywords in ({"eps": 1.0}, {"eps": 2.0, "min_samples": 12}, {"eps": 1.5, "weights": weights}):
+        expected = vc.dbscan(TABLE, device="cpu", **keywords)
+        for rows in (TABLE, on_device(TABLE), vc.Index(TABLE), vc.Index(on_device(TABLE))):
+            found = vc.dbscan(rows, **keywords)
+            assert found.plan.device == "cuda:0" and found.plan.device_memory > 0
+            assert found.clusters == expected.clusters
+            for name in ("labels", "core", "sizes"):
+                same(getattr(found, name), getattr(expected, name))
+    with pytest.raises(vc.OverMemory, match="device memory|bytes"):
+        vc.dbscan(TABLE, device="cuda", device_memory_limit=9000)
+    with pytest.raises(vc.DeviceUnavailable, match="several devices"):
+        vc.dbscan(TABLE, device="cuda:0,1")
+
+
+def test_optics_computes_on_the_host(on_device):
+    assert vc.optics(TABLE).plan.device == "cpu"
+    assert vc.optics(vc.Index(TABLE)).plan.device == "cpu"
+    with pytest.raises(vc.DeviceUnavailable, match="runs on the CPU only so far"):
+        vc.optics(TABLE, device="cuda")
+    with pytest.raises(vc.InvalidArgument, match="table: is in device memory; expected host memory"):
+        vc.optics(on_device(TABLE))
     tree, order = vc.minimum_spanning_tree(TABLE, min_samples=5), vc.optics(TABLE)
     assert vc.hdbscan(tree).clusters == vc.hdbscan(TABLE).clusters and vc.optics_xi(order).labels.shape == (200,)
 

@@ -27,8 +27,8 @@ _HDBSCAN = "sklearn.cluster._hdbscan.hdbscan"
 
 
 def _common(settings: Settings) -> dict[str, Any]:
-    """Of DBSCAN and OPTICS, whose part of vicinal runs on the CPU; an estimator of vicinal.sklearn whose device is
-    another one is told so."""
+    """Of OPTICS, whose part of vicinal runs on the CPU; an estimator of vicinal.sklearn whose device is another one is
+    told so."""
     keywords: dict[str, Any] = dict(engine.common(settings))
     return keywords if settings.strict else {**keywords, "device": "cpu"}
 
@@ -88,7 +88,7 @@ def _dbscan(settings: Settings, estimator: Any, X: Any, sample_weight: Any) -> A
         min_samples=int(estimator.min_samples),
         weights=weights,
         **metric.keywords(),
-        **_common(settings),
+        **engine.common(settings),
     )
     core = np.flatnonzero(found.core)
     estimator.core_sample_indices_ = core

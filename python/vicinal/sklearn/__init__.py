@@ -3,7 +3,7 @@
 Each class is scikit-learn's class of the same name with three more keyword parameters: `device` ("auto", "cpu", "cuda",
 "cuda:1", "cuda:0,1"), `threads` and `memory_limit` (bytes). Parameters, attributes, dtypes, warnings and errors are
 scikit-learn's. scikit-learn computes what vicinal does not: the environment variable VICINAL_FALLBACK=log|warn|error
-reports such calls, and `vicinal.patch_report` counts them. DBSCAN and OPTICS compute on the CPU only.
+reports such calls, and `vicinal.patch_report` counts them. OPTICS computes on the CPU only.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ constexpr std::int64_t kMostQueries = std::int64_t{1} << 18;  // of a pass that 
 constexpr std::int64_t kMostCounted = std::int64_t{1} << 20;  // of a pass that counts
 constexpr std::int64_t kGathered = std::int64_t{1} << 28;     // bytes of queries
 constexpr std::int64_t kEntries = std::int64_t{1} << 26;      // of lists, where rows are no more
+constexpr std::int64_t kFewRows = 8192;                       // the lists of all of them have no more
 constexpr std::uint64_t kEntryBytes = sizeof(double) + sizeof(std::int64_t);
 constexpr std::int64_t kFirstRows = 64;
 
@@ -43,7 +44,8 @@ struct ListSizes {
     fixed = filter + static_cast<std::uint64_t>(n) * sizeof(unsigned long long) +
             static_cast<std::uint64_t>(queries) * query + 4096;
     const std::uint64_t half = (left - std::min(left, fixed)) / 2;
-    room = std::min(std::max(n, kEntries), static_cast<std::int64_t>(half / kEntryBytes));
+    const std::int64_t most = n < kFewRows ? n * n : std::max(n, kEntries);
+    room = std::min(most, static_cast<std::int64_t>(half / kEntryBytes));
     if (room < n) refuse_memory(fixed + 2 * static_cast<std::uint64_t>(n) * kEntryBytes, left);
     fixed += static_cast<std::uint64_t>(room) * kEntryBytes;
     passes = left - fixed;

@@ -4,20 +4,20 @@
 //
 // BOXES. Let t be the difference of a row of the leaf and a row of a unit in one column. The gap between their boxes,
 // and the distance of their far ends, are differences of bounds of both rows, so that rounding, which is monotone,
-// keeps gap <= |t| <= far; and the key function grows with each of its differences, in floating point
-// (cpu/nearest/tree/ tree.hpp). So the key of the gaps is at most, and that of the far ends at least, each pair's. A
-// unit is left out if the first is above the limit; if the second is not, all its rows are neighbors of all rows of the
-// leaf, and of each other if both boxes are the same. A row by itself is a box, too.
+// keeps gap <= |t| <= far; and the key function grows with each of its differences, in floating point (the proof stands
+// in cpu/nearest/tree/tree.hpp). So the key of the gaps is at most, and that of the far ends at least, each pair's. A
+// unit is left out if the first is above the limit. If the second is not above it, all rows of the unit are neighbors
+// of all rows of the leaf. Rows of one unit are neighbors of each other if the key of its box's width is not above the
+// limit. A row by itself is a box, too.
 //
-//   core    a row counts the rows around it, or adds up digits of their weights, units within the limit as wholes. It
-//   is
-//           done as soon as it has enough where sums only grow.
-//   join    units whose rows are all neighbors of each other are joined as they are. Then every 64th leaf meets all
+//   core    A row counts the rows around it, or adds up digits of their weights, units within the limit as wholes. It
+//           is done as soon as it has enough, where sums only grow.
+//   join    Units whose rows are all neighbors of each other are joined as they are. Then every 64th leaf meets all
 //           units around it, every eighth, and at last every leaf those that come after it, so that each pair of leaves
 //           meets. A unit is passed over if all its core rows are joined to those of the leaf; before each of the three
-//           passes it is looked up of which unit all core rows are in one component.
-//   border  rows that are not core rows take the smallest number of the core rows around them, from units within the
-//           limit as a whole; units are passed over that have no smaller number than the one that is found already.
+//           passes it is looked up of which units all core rows are in one component.
+//   border  Rows that are not core rows take the smallest number of the core rows around them, from units within the
+//           limit as a whole. Units that have no smaller number than the one found already are passed over.
 #include <algorithm>
 #include <memory>
 #include <thread>

@@ -136,7 +136,8 @@ struct PolledPath {
   std::int64_t polls_of_tree() {
     std::vector<kernels::TreeEdge> edges;
     std::vector<double> core_keys;
-    kernels::SpanningResult result{edges, core_keys};
+    SearchStats stats;
+    kernels::SpanningResult result{edges, core_keys, stats};
     return polls_of([&] { cpu::spanning_tree(ctx, task, result); });
   }
 
