@@ -135,6 +135,25 @@ class Assembly {
     }
   }
 
+  // Rows [begin, end) of a child that stand side by side in its parent, from `at` on.
+  struct Run {
+    std::int64_t begin;
+    std::int64_t end;
+    std::int64_t at;
+  };
+  static std::vector<Run> runs_of(const std::vector<Point>& rows, const std::vector<std::int32_t>& place) {
+    std::vector<Run> runs;
+    for (std::int64_t i = 0; i < std::ssize(rows); ++i) {
+      const std::int64_t at = place[rows[i]];
+      if (!runs.empty() && at == runs.back().at + i - runs.back().begin) {
+        ++runs.back().end;
+      } else {
+        runs.push_back({i, i + 1, at});
+      }
+    }
+    return runs;
+  }
+
   // Where each row of the front stands: own points first.
   std::vector<std::int32_t>& places_of(std::int32_t t, int worker) {
     std::vector<std::int32_t>& place = rooms_[worker].place;
@@ -156,20 +175,29 @@ class Assembly {
       }
     });
     core::parallel_for(ctx_, tiles_of(f.below, kDenseWidth), [&](std::int64_t task, int /*worker*/) {
-      const std::int64_t end = std::min(f.below, (task + 1) * kDenseWidth);
-      std::fill(f.square + task * kDenseWidth * f.below, f.square + end * f.below, 0.0);
+      // An update writes above the diagonal only within its tile.
+      const std::int64_t from = task * kDenseWidth / kDenseTile * kDenseTile;
+      for (std::int64_t j = task * kDenseWidth; j < std::min(f.below, (task + 1) * kDenseWidth); ++j) {
+        std::fill_n(f.square + j * f.below + from, f.below - from, 0.0);
+      }
     });
     for (const std::int32_t child : s_.children[t]) {
-      const std::vector<Point>& rows = s_.rows[child];
-      const auto size = static_cast<std::int64_t>(rows.size());
+      const auto size = static_cast<std::int64_t>(s_.rows[child].size());
       const double* from = squares_[child];
-      std::vector<std::int64_t> at(rows.size());
-      for (std::size_t i = 0; i < rows.size(); ++i) at[i] = place[rows[i]];
+      const std::vector<Run> runs = runs_of(s_.rows[child], place);
       core::parallel_for(ctx_, tiles_of(size, kDenseWidth), [&](std::int64_t task, int /*worker*/) {
+        std::size_t of_column = 0;
         for (std::int64_t j = task * kDenseWidth; j < std::min(size, (task + 1) * kDenseWidth); ++j) {
+          while (runs[of_column].end <= j) ++of_column;
+          const std::int64_t at = runs[of_column].at + j - runs[of_column].begin;
           // Rows ascend in both, so that what is below the diagonal stays there.
-          double* to = at[j] < f.own ? f.panel + at[j] * f.height : f.square + (at[j] - f.own) * f.below - f.own;
-          for (std::int64_t i = j; i < size; ++i) to[at[i]] += from[j * size + i];
+          double* to = at < f.own ? f.panel + at * f.height : f.square + (at - f.own) * f.below - f.own;
+          for (std::size_t r = of_column; r < runs.size(); ++r) {
+            const std::int64_t begin = std::max(runs[r].begin, j);
+            double* const rows = to + runs[r].at + begin - runs[r].begin;
+            const double* const added = from + j * size + begin;
+            for (std::int64_t i = 0; i < runs[r].end - begin; ++i) rows[i] += added[i];
+          }
         }
       });
       forget_square(child, worker);
