@@ -355,6 +355,7 @@ struct Choice {
 struct Costs {
   double brute = 0;           ///< the task by its method, fused or direct
   double brute_fine = 0;      ///< the same where the coarsest screen fails
+  double rank = 0;            ///< for each row that the screens leave to a query, which `brute` does not contain
   double tree_start = 0;      ///< building or searching a tree, however small
   double tree_build = 0;      ///< building a tree: for each row and doubling of the rows
   double tree_query = 0;      ///< searching in it: for each query

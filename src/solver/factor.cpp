@@ -3,9 +3,15 @@
 // A front is two arrays: the node's panel, own + below rows by own columns, which stays, and what it takes from the
 // rows below, a square that its parent adds in and that is then forgotten. Only lower triangles are meant; what stands
 // above a diagonal is never read.
+//
+// Squares within a subtree that one worker takes lie on two stacks of that worker, which the next subtree uses again:
+// on the one or the other as the node's depth is even or odd. Nodes come in postorder, so when a node is eliminated all
+// its children, and nothing after them, are on top of the other stack; they leave when they have been added in.
 #include "solver/factor.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 
 #include "core/parallel.hpp"
 #include "formulas/lle/pivot.hpp"
@@ -18,32 +24,47 @@ using cpu::kDenseTile;
 using cpu::kDenseWidth;
 
 constexpr std::int64_t kSolveRows = 256;
+constexpr std::int64_t kUpdatedColumns = 3 * kDenseWidth;
 
-}  // namespace
+bool columns_ascend(const Context& ctx, const LocalRows& a) {
+  std::atomic<bool> ascend = true;
+  core::parallel_for(ctx, tiles_of(a.points, kTaskPoints), [&](std::int64_t task, int /*worker*/) {
+    for (std::int64_t i = task * kTaskPoints; i < std::min<std::int64_t>(a.points, (task + 1) * kTaskPoints); ++i) {
+      const auto cols = a.cols.begin() + i * a.width;
+      if (!std::is_sorted(cols, cols + a.width)) ascend = false;
+    }
+  });
+  return ascend;
+}
 
 /// The work of one factor.
 class Assembly {
  public:
-  Assembly(const Context& ctx, const LocalRows& a, const Incidence& in, const Pencil& pencil, Factor& to)
+  /// `panels` [s.panel.back()], or null: they are forgotten. `pivots` [n].
+  Assembly(const Context& ctx, const LocalRows& a, const Incidence& in, const Symbolic& s, const Pencil& pencil,
+           double* panels, double* pivots)
       : ctx_(ctx),
         a_(a),
         in_(in),
-        s_(to.s_),
+        s_(s),
         pencil_(pencil),
-        to_(to),
+        panels_(panels),
+        pivots_(pivots),
         kernels_(cpu::dense_kernels(ctx.isa())),
+        ascending_(columns_ascend(ctx, a)),
         squares_(s_.nodes.size()),
-        places_(static_cast<std::size_t>(ctx.threads())),
+        waiting_(s_.nodes.size()),
         rooms_(static_cast<std::size_t>(ctx.threads())) {}
 
   void run() {
     const std::size_t steps = s_.trees.size() + s_.top.size();
     core::parallel_for(ctx_, static_cast<std::int64_t>(s_.trees.size()), [&](std::int64_t task, int worker) {
-      for (std::int32_t t = s_.trees[task].first; t < s_.trees[task].second; ++t) eliminate(t, worker);
+      const auto [begin, end] = s_.trees[task];
+      for (std::int32_t t = begin; t < end; ++t) eliminate(t, t + 1 < end, worker);
       if (worker == 0) ctx_.report("factor", static_cast<double>(task) / static_cast<double>(steps));
     });
     for (std::size_t i = 0; i < s_.top.size(); ++i) {
-      eliminate(s_.top[i], 0);
+      eliminate(s_.top[i], false, 0);
       ctx_.report("factor", static_cast<double>(s_.trees.size() + i + 1) / static_cast<double>(steps));
     }
   }
@@ -58,17 +79,22 @@ class Assembly {
     double* pivots;       // [own]
   };
 
-  void eliminate(std::int32_t t, int worker) {
-    Front f{s_.own(t),
-            s_.below(t),
-            s_.own(t) + s_.below(t),
-            to_.panels_.data() + s_.panel[t],
-            nullptr,
-            to_.pivots_.data() + s_.nodes[t].begin};
-    squares_[t].reserve(std::max<std::int64_t>(1, f.below * f.below));
-    f.square = squares_[t].data();
+  /// What a worker keeps from front to front.
+  struct Room {
+    std::vector<std::int32_t> place;                  // [n] of rows in the front
+    std::array<core::AlignedArray<double>, 2> stack;  // squares of a subtree, by the depth's parity
+    std::array<std::int64_t, 2> used{};
+    core::AlignedArray<double> panel;  // of a front whose panel is forgotten
+    core::AlignedArray<double> packed;
+  };
+
+  // `stacked`: the node is not the root of a worker's subtree, nor above one.
+  void eliminate(std::int32_t t, bool stacked, int worker) {
+    Front f{s_.own(t), s_.below(t), s_.own(t) + s_.below(t), nullptr, nullptr, pivots_ + s_.nodes[t].begin};
+    f.panel = panels_ != nullptr ? panels_ + s_.panel[t] : forgotten_panel(f.height * f.own, worker);
+    f.square = squares_[t] = square_of(t, stacked, worker);
     assemble(t, f, worker);
-    for (std::int64_t begin = 0; begin < f.own; begin += kDenseWidth) eliminate_block(f, begin);
+    for (std::int64_t begin = 0; begin < f.own; begin += kUpdatedColumns) eliminate_columns(f, begin);
     update({.m = f.below,
             .n = f.below,
             .k = f.own,
@@ -81,9 +107,56 @@ class Assembly {
             .c_step = f.below});
   }
 
+  double* forgotten_panel(std::int64_t size, int worker) {
+    core::AlignedArray<double>& panel = rooms_[worker].panel;
+    panel.reserve(size);
+    return panel.data();
+  }
+
+  double* square_of(std::int32_t t, bool stacked, int worker) {
+    const std::int64_t size = s_.below(t) * s_.below(t);
+    if (!stacked) {
+      waiting_[t].reserve(size);
+      return waiting_[t].data();
+    }
+    Room& room = rooms_[worker];
+    const int parity = s_.depth[t] % 2;
+    room.stack[parity].reserve(s_.most_stacked[parity]);
+    double* const square = room.stack[parity].data() + room.used[parity];
+    room.used[parity] += size;
+    return square;
+  }
+
+  void forget_square(std::int32_t t, int worker) {
+    if (squares_[t] == waiting_[t].data()) {
+      waiting_[t] = core::AlignedArray<double>();
+    } else {
+      rooms_[worker].used[s_.depth[t] % 2] -= s_.below(t) * s_.below(t);
+    }
+  }
+
+  // Rows [begin, end) of a child that stand side by side in its parent, from `at` on.
+  struct Run {
+    std::int64_t begin;
+    std::int64_t end;
+    std::int64_t at;
+  };
+  static std::vector<Run> runs_of(const std::vector<Point>& rows, const std::vector<std::int32_t>& place) {
+    std::vector<Run> runs;
+    for (std::int64_t i = 0; i < std::ssize(rows); ++i) {
+      const std::int64_t at = place[rows[i]];
+      if (!runs.empty() && at == runs.back().at + i - runs.back().begin) {
+        ++runs.back().end;
+      } else {
+        runs.push_back({i, i + 1, at});
+      }
+    }
+    return runs;
+  }
+
   // Where each row of the front stands: own points first.
   std::vector<std::int32_t>& places_of(std::int32_t t, int worker) {
-    std::vector<std::int32_t>& place = places_[worker];
+    std::vector<std::int32_t>& place = rooms_[worker].place;
     if (place.empty()) place.assign(static_cast<std::size_t>(a_.points), 0);
     std::int32_t next = 0;
     for (Point i = s_.nodes[t].begin; i < s_.nodes[t].end; ++i) place[i] = next++;
@@ -102,23 +175,32 @@ class Assembly {
       }
     });
     core::parallel_for(ctx_, tiles_of(f.below, kDenseWidth), [&](std::int64_t task, int /*worker*/) {
-      const std::int64_t end = std::min(f.below, (task + 1) * kDenseWidth);
-      std::fill(f.square + task * kDenseWidth * f.below, f.square + end * f.below, 0.0);
+      // An update writes above the diagonal only within its tile.
+      const std::int64_t from = task * kDenseWidth / kDenseTile * kDenseTile;
+      for (std::int64_t j = task * kDenseWidth; j < std::min(f.below, (task + 1) * kDenseWidth); ++j) {
+        std::fill_n(f.square + j * f.below + from, f.below - from, 0.0);
+      }
     });
     for (const std::int32_t child : s_.children[t]) {
-      const std::vector<Point>& rows = s_.rows[child];
-      const auto size = static_cast<std::int64_t>(rows.size());
-      const double* from = squares_[child].data();
-      std::vector<std::int64_t> at(rows.size());
-      for (std::size_t i = 0; i < rows.size(); ++i) at[i] = place[rows[i]];
+      const auto size = static_cast<std::int64_t>(s_.rows[child].size());
+      const double* from = squares_[child];
+      const std::vector<Run> runs = runs_of(s_.rows[child], place);
       core::parallel_for(ctx_, tiles_of(size, kDenseWidth), [&](std::int64_t task, int /*worker*/) {
+        std::size_t of_column = 0;
         for (std::int64_t j = task * kDenseWidth; j < std::min(size, (task + 1) * kDenseWidth); ++j) {
+          while (runs[of_column].end <= j) ++of_column;
+          const std::int64_t at = runs[of_column].at + j - runs[of_column].begin;
           // Rows ascend in both, so that what is below the diagonal stays there.
-          double* to = at[j] < f.own ? f.panel + at[j] * f.height : f.square + (at[j] - f.own) * f.below - f.own;
-          for (std::int64_t i = j; i < size; ++i) to[at[i]] += from[j * size + i];
+          double* to = at < f.own ? f.panel + at * f.height : f.square + (at - f.own) * f.below - f.own;
+          for (std::size_t r = of_column; r < runs.size(); ++r) {
+            const std::int64_t begin = std::max(runs[r].begin, j);
+            double* const rows = to + runs[r].at + begin - runs[r].begin;
+            const double* const added = from + j * size + begin;
+            for (std::int64_t i = 0; i < runs[r].end - begin; ++i) rows[i] += added[i];
+          }
         }
       });
-      squares_[child] = core::AlignedArray<double>();
+      forget_square(child, worker);
     }
   }
 
@@ -127,7 +209,7 @@ class Assembly {
     for (std::int64_t e = in_.first[i]; e < in_.first[i + 1]; ++e) {
       const Point block = in_.blocks[e];
       const Point* cols = a_.cols.data() + block * a_.width;
-      for (std::int64_t c = 0; c < a_.width; ++c) {
+      for (std::int64_t c = ascending_ ? in_.at[e] : 0; c < a_.width; ++c) {
         if (cols[c] < i) continue;
         double sum = 0;
         for (std::int64_t r = a_.first[block]; r < a_.first[block + 1]; ++r) {
@@ -141,21 +223,35 @@ class Assembly {
     if (i + 1 == a_.points) column[place[i]] += pencil_.ground;
   }
 
-  // Columns [begin, begin + kDenseWidth) of a panel: what the columns before take from them, their own block, the rows
-  // below it.
-  void eliminate_block(const Front& f, std::int64_t begin) {
+  // Columns [first, first + kUpdatedColumns) of a panel: what the columns before take from them, all at once, so that
+  // rows are packed once for them; then block by block.
+  void eliminate_columns(const Front& f, std::int64_t first) {
+    const std::int64_t end = std::min(f.own, first + kUpdatedColumns);
+    update_columns(f, 0, first, end);
+    for (std::int64_t begin = first; begin < end; begin += kDenseWidth) eliminate_block(f, first, begin);
+  }
+
+  // What the columns [from, begin) take from the columns [begin, end).
+  void update_columns(const Front& f, std::int64_t from, std::int64_t begin, std::int64_t end) {
+    const double* rows = f.panel + from * f.height + begin;
+    update({.m = f.height - begin,
+            .n = end - begin,
+            .k = begin - from,
+            .a = rows,
+            .a_step = f.height,
+            .b = rows,
+            .b_step = f.height,
+            .scale = f.pivots + from,
+            .c = f.panel + begin * f.height + begin,
+            .c_step = f.height});
+  }
+
+  // Columns [begin, begin + kDenseWidth), from which only the columns [first, begin) have not taken yet: their own
+  // block, and the rows below it.
+  void eliminate_block(const Front& f, std::int64_t first, std::int64_t begin) {
     const std::int64_t width = std::min(kDenseWidth, f.own - begin);
     double* block = f.panel + begin * f.height + begin;
-    update({.m = f.height - begin,
-            .n = width,
-            .k = begin,
-            .a = f.panel + begin,
-            .a_step = f.height,
-            .b = f.panel + begin,
-            .b_step = f.height,
-            .scale = f.pivots,
-            .c = block,
-            .c_step = f.height});
+    update_columns(f, first, begin, begin + width);
     for (std::int64_t j = 0; j < width; ++j) {
       double* column = block + j * f.height;
       const double pivot = kept_pivot(column[j]);
@@ -189,8 +285,8 @@ class Assembly {
       const std::int64_t i = task / across * kDenseTile;
       const std::int64_t j = task % across * kDenseTile;
       if (j > i) return;
-      core::AlignedArray<double>& room = rooms_[worker];
-      room.reserve(cpu::kDenseRoom);
+      core::AlignedArray<double>& packed = rooms_[worker].packed;
+      packed.reserve(cpu::kDenseRoom);
       cpu::DenseUpdate tile = all;
       tile.m = std::min(kDenseTile, all.m - i);
       tile.n = std::min(kDenseTile, all.n - j);
@@ -198,7 +294,7 @@ class Assembly {
       tile.b += j;
       tile.c += j * all.c_step + i;
       tile.shift = i - j;
-      tile.room = room.data();
+      tile.room = packed.data();
       kernels_.update(tile);
     });
   }
@@ -208,20 +304,35 @@ class Assembly {
   const Incidence& in_;
   const Symbolic& s_;
   Pencil pencil_;
-  Factor& to_;
+  double* panels_;
+  double* pivots_;
   const cpu::DenseKernels& kernels_;
-  std::vector<core::AlignedArray<double>> squares_;  // of each node that waits for its parent
-  std::vector<std::vector<std::int32_t>> places_;    // of each worker
-  std::vector<core::AlignedArray<double>> rooms_;    // of each worker
+  bool ascending_;  // the columns of all blocks: a row of M is then added up without looking at those before it
+  std::vector<double*> squares_;                     // of each node
+  std::vector<core::AlignedArray<double>> waiting_;  // squares that are not on a stack, of each node
+  std::vector<Room> rooms_;                          // of each worker
 };
+
+std::int64_t negative_of(const std::vector<double>& pivots) {
+  return std::count_if(pivots.begin(), pivots.end(), [](double pivot) { return pivot < 0; });
+}
+
+}  // namespace
 
 Factor::Factor(const Context& ctx, const LocalRows& a, const Incidence& in, const Symbolic& s, const Pencil& pencil)
     : s_(s), panels_(std::max<std::int64_t>(1, s.panel.back())), pivots_(static_cast<std::size_t>(a.points)) {
-  Assembly(ctx, a, in, pencil, *this).run();
+  Assembly(ctx, a, in, s, pencil, panels_.data(), pivots_.data()).run();
 }
 
 std::int64_t Factor::negative() const noexcept {
-  return std::count_if(pivots_.begin(), pivots_.end(), [](double pivot) { return pivot < 0; });
+  return negative_of(pivots_);
+}
+
+std::int64_t negative_pivots(const Context& ctx, const LocalRows& a, const Incidence& in, const Symbolic& s,
+                             const Pencil& pencil) {
+  std::vector<double> pivots(static_cast<std::size_t>(a.points));
+  Assembly(ctx, a, in, s, pencil, nullptr, pivots.data()).run();
+  return negative_of(pivots);
 }
 
 }  // namespace vicinal::solver

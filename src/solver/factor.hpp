@@ -1,7 +1,7 @@
 // The direct way: M - shift I + grounding = L D L' by a multifrontal factor over the dissection (Duff and Reid 1983),
 // one dense front a node, and solves with it. No pivoting: D's signs are those of the eigenvalues (Sylvester), which is
-// what counts them. Parts of the tree go to workers whole, fronts above them are shared tile by tile; every sum has one
-// order (contract clause 17). Cost: symbolic.hpp.
+// what counts them; to count, no panel is kept. Parts of the tree go to workers whole, fronts above them are shared
+// tile by tile; every sum has one order (contract clause 17). Cost: symbolic.hpp.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +36,14 @@ class Factor {
   [[nodiscard]] std::int64_t negative() const noexcept;
 
  private:
-  friend class Assembly;
   const Symbolic& s_;
   core::AlignedArray<double> panels_;  // node by node, column by column: own rows, then those below
   std::vector<double> pivots_;         // [n]
 };
+
+/// The negative pivots of such a factor without keeping it: a panel is forgotten when its front is done, so that the
+/// memory is that of the fronts. O(s.flops).
+std::int64_t negative_pivots(const Context& ctx, const LocalRows& a, const Incidence& in, const Symbolic& s,
+                             const Pencil& pencil);
 
 }  // namespace vicinal::solver

@@ -12,6 +12,7 @@ namespace {
 constexpr std::int64_t kBlock = 128;       // columns of a panel at a time
 constexpr std::int64_t kChunkRows = 1024;  // of a panel, a task
 constexpr std::int64_t kChunkColumns = 16;
+constexpr std::int64_t kTogether = 4;  // columns that a kernel passes over x for at once
 
 using cpu::PanelProduct;
 
@@ -27,8 +28,14 @@ struct Step {
   void down(double* x) const {
     for (std::int64_t begin = 0; begin < own; begin += kBlock) {
       const std::int64_t end = std::min(own, begin + kBlock);
-      for (std::int64_t c = begin; c + 1 < end; ++c) {
-        kernels.down({end - c - 1, 1, panel + c * height + c + 1, height, width}, x + c * width, x + (c + 1) * width);
+      for (std::int64_t first = begin; first < end; first += kTogether) {
+        const std::int64_t last = std::min(end, first + kTogether);
+        for (std::int64_t c = first; c + 1 < last; ++c) {
+          kernels.down({last - c - 1, 1, panel + c * height + c + 1, height, width}, x + c * width,
+                       x + (c + 1) * width);
+        }
+        kernels.down({end - last, last - first, panel + first * height + last, height, width}, x + first * width,
+                     x + last * width);
       }
       core::parallel_for(ctx, tiles_of(height - end, kChunkRows), [&](std::int64_t task, int /*worker*/) {
         const std::int64_t from = end + task * kChunkRows;
@@ -46,8 +53,14 @@ struct Step {
         kernels.up({height - end, std::min(kChunkColumns, end - from), panel + from * height + end, height, width},
                    x + end * width, x + from * width);
       });
-      for (std::int64_t c = end - 2; c >= begin; --c) {
-        kernels.up({end - c - 1, 1, panel + c * height + c + 1, height, width}, x + (c + 1) * width, x + c * width);
+      for (std::int64_t first = begin + tiles_of(end - begin, kTogether) * kTogether - kTogether; first >= begin;
+           first -= kTogether) {
+        const std::int64_t last = std::min(end, first + kTogether);
+        kernels.up({end - last, last - first, panel + first * height + last, height, width}, x + last * width,
+                   x + first * width);
+        for (std::int64_t c = last - 2; c >= first; --c) {
+          kernels.up({last - c - 1, 1, panel + c * height + c + 1, height, width}, x + (c + 1) * width, x + c * width);
+        }
       }
     }
   }

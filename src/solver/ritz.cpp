@@ -44,14 +44,21 @@ std::vector<double> best_of(const Context& ctx, const LocalRows& a, Vectors& x, 
 
 Vectors gradient(const Context& ctx, const LocalRows& a, const Incidence& in, const Vectors& x,
                  const std::vector<double>& values) {
-  Vectors ax(a.rows(), x.width);
+  Vectors ax;
+  Vectors g;
+  gradient(ctx, a, in, x, values, ax, g);
+  return g;
+}
+
+void gradient(const Context& ctx, const LocalRows& a, const Incidence& in, const Vectors& x,
+              const std::vector<double>& values, Vectors& ax, Vectors& g) {
+  ax.reshape(a.rows(), x.width);
   apply(ctx, a, x, ax);
-  Vectors g(x.rows, x.width);
+  g.reshape(x.rows, x.width);
   apply_transposed(ctx, a, in, ax, g);
   for_each_point(ctx, x.rows, [&](std::int64_t i) {
     for (std::int64_t c = 0; c < x.width; ++c) g.row(i)[c] -= values[c] * values[c] * x.row(i)[c];
   });
-  return g;
 }
 
 }  // namespace vicinal::solver

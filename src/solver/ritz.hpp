@@ -23,5 +23,8 @@ std::vector<double> best_of(const Context& ctx, const LocalRows& a, Vectors& x, 
 /// M x - x S^2.
 Vectors gradient(const Context& ctx, const LocalRows& a, const Incidence& in, const Vectors& x,
                  const std::vector<double>& values);
+/// The same in g; ax is used up.
+void gradient(const Context& ctx, const LocalRows& a, const Incidence& in, const Vectors& x,
+              const std::vector<double>& values, Vectors& ax, Vectors& g);
 
 }  // namespace vicinal::solver

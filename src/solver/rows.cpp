@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "core/parallel.hpp"
 
@@ -21,6 +22,25 @@ void for_each_chunk(const Context& ctx, Point n, const Body& body) {
 }
 
 }  // namespace
+
+void sort_columns(const Context& ctx, LocalRows& a) {
+  const auto width = static_cast<std::size_t>(a.width);
+  for_each_chunk(ctx, a.points, [&](Point begin, Point end, std::int64_t /*task*/, int /*worker*/) {
+    std::vector<std::pair<Point, std::int32_t>> columns(width);  // and where each stands
+    std::vector<double> row(width);
+    for (Point i = begin; i < end; ++i) {
+      Point* cols = a.cols.data() + i * a.width;
+      for (std::size_t c = 0; c < width; ++c) columns[c] = {cols[c], static_cast<std::int32_t>(c)};
+      std::sort(columns.begin(), columns.end());
+      for (std::size_t c = 0; c < width; ++c) cols[c] = columns[c].first;
+      for (std::int64_t r = a.first[i]; r < a.first[i + 1]; ++r) {
+        double* values = a.values.data() + r * a.width;
+        std::copy_n(values, width, row.begin());
+        for (std::size_t c = 0; c < width; ++c) values[c] = row[columns[c].second];
+      }
+    }
+  });
+}
 
 // Lists are counted, then filled by all threads as they come, and put in order: what each thread adds to a list
 // ascends, so that little is left to do.

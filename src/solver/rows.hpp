@@ -25,6 +25,9 @@ struct LocalRows {
   [[nodiscard]] std::int64_t rows() const noexcept { return first.back(); }
 };
 
+/// Puts the columns of each block, and its values with them, in ascending order. O(entries log width).
+void sort_columns(const Context& ctx, LocalRows& a);
+
 /// For each point the blocks that have it as a column, and where in the block it stands, by ascending block.
 struct Incidence {
   core::RawVector<std::int64_t> first;  ///< [n + 1]
@@ -48,6 +51,14 @@ struct Vectors {
   Vectors(Vectors&&) = default;
   Vectors& operator=(Vectors&&) = default;
   ~Vectors() = default;
+  /// Takes another shape, in the same memory where that is enough; what the values are then is anything.
+  void reshape(std::int64_t n, std::int64_t q) {
+    const auto size = static_cast<std::size_t>(n * q);
+    if (size > values.capacity()) values = core::RawVector<double>();
+    values.resize(size);
+    rows = n;
+    width = q;
+  }
   double* row(std::int64_t i) noexcept { return values.data() + i * width; }
   [[nodiscard]] const double* row(std::int64_t i) const noexcept { return values.data() + i * width; }
 };

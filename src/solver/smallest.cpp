@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/parallel.hpp"
 #include "formulas/lle/constants.hpp"
@@ -24,13 +25,8 @@ std::int64_t padded(std::int64_t width) {
   return (width + 7) / 8 * 8;
 }
 
-Vectors beside(const Context& ctx, const Vectors& x, const Vectors& y) {
-  Vectors both = columns(ctx, x, 0, x.width, x.width + y.width);
-  for_each_point(ctx, x.rows, [&](std::int64_t i) { std::copy_n(y.row(i), y.width, both.row(i) + x.width); });
-  return both;
-}
-
-// Vectors in host memory.
+// Vectors in host memory. They come and go in the same memory: of millions of points, fresh pages take as long as what
+// is written into them.
 class HostSpace final : public Space {
  public:
   HostSpace(const Context& ctx, const LocalRows& a, const Incidence& in, const Factor& factor)
@@ -39,7 +35,7 @@ class HostSpace final : public Space {
   [[nodiscard]] std::int64_t points() const override { return a_.points; }
   [[nodiscard]] std::int64_t width(Set set) const override { return set == Set::best ? best_.width : next_.width; }
   void start(std::int64_t width) override {
-    best_ = Vectors(a_.points, width);
+    best_.reshape(a_.points, width);
     for_each_point(ctx_, a_.points, [&](std::int64_t i) {
       for (std::int64_t c = 0; c < width; ++c) best_.row(i)[c] = first_entry(i, c);
     });
@@ -47,21 +43,38 @@ class HostSpace final : public Space {
   }
   void solve(Set set) override {
     Vectors& x = at(set);
-    Vectors room = columns(ctx_, x, 0, x.width, padded(x.width));
-    factor_.solve(ctx_, room);
-    x = columns(ctx_, room, 0, x.width, x.width);
+    room_.reshape(x.rows, padded(x.width));
+    for_each_point(ctx_, x.rows, [&](std::int64_t i) {
+      std::copy_n(x.row(i), x.width, room_.row(i));
+      std::fill(room_.row(i) + x.width, room_.row(i) + room_.width, 0.0);
+    });
+    factor_.solve(ctx_, room_);
+    for_each_point(ctx_, x.rows, [&](std::int64_t i) { std::copy_n(room_.row(i), x.width, x.row(i)); });
     remove_means(ctx_, x);
   }
-  void gradient(const std::vector<double>& values) override { next_ = solver::gradient(ctx_, a_, in_, best_, values); }
+  void gradient(const std::vector<double>& values) override {
+    solver::gradient(ctx_, a_, in_, best_, values, room_, next_);
+  }
   Small inner_with_next(Set x) override { return inner(ctx_, at(x), next_); }
   void subtract(const Small& c) override {
     subtract_product(ctx_, best_, c, next_);
     remove_means(ctx_, next_);
   }
-  void multiply(Set set, const Small& c) override { solver::multiply(ctx_, at(set), c); }
+  void multiply(Set set, const Small& c) override {
+    if (set == Set::next || c.cols == best_.width) return solver::multiply(ctx_, at(set), c);
+    product(ctx_, best_, c, spare_);
+    std::swap(best_, spare_);
+  }
   Small triangle(Set set) override { return triangle_of(ctx_, at(set)); }
   Small triangle_of_rows() override { return triangle_of(ctx_, a_, best_); }
-  void join() override { best_ = beside(ctx_, best_, next_); }
+  void join() override {
+    spare_.reshape(best_.rows, best_.width + next_.width);
+    for_each_point(ctx_, best_.rows, [&](std::int64_t i) {
+      std::copy_n(best_.row(i), best_.width, spare_.row(i));
+      std::copy_n(next_.row(i), next_.width, spare_.row(i) + best_.width);
+    });
+    std::swap(best_, spare_);
+  }
   Vectors fetch(std::int64_t width) override { return columns(ctx_, best_, 0, width, width); }
   double norm_bound() override { return solver::norm_bound(ctx_, a_, in_); }
 
@@ -74,6 +87,8 @@ class HostSpace final : public Space {
   const Factor& factor_;
   Vectors best_;
   Vectors next_;
+  Vectors spare_;  // what best is made of next
+  Vectors room_;   // of a solve, and of A best
 };
 
 std::vector<double> lengths_of(const Small& squares) {
@@ -106,9 +121,11 @@ std::vector<double> choose_best(const Context& ctx, Space& space, std::int64_t w
 }  // namespace
 
 std::uint64_t inverse_iteration_bytes(const LocalRows& a, std::int64_t wanted) {
-  const auto width = static_cast<std::uint64_t>(padded(wanted + kGuards));
-  return (5 * width * static_cast<std::uint64_t>(a.points) + width * static_cast<std::uint64_t>(a.rows())) *
-         sizeof(double);
+  const auto width = static_cast<std::uint64_t>(wanted + kGuards);
+  const auto wide = static_cast<std::uint64_t>(padded(wanted + kGuards));
+  const auto points = static_cast<std::uint64_t>(a.points);
+  const std::uint64_t room = std::max(wide * points, width * static_cast<std::uint64_t>(a.rows()));
+  return (5 * width * points + room) * sizeof(double);  // best and what it is made of have twice the width
 }
 
 Smallest inverse_iteration(const Context& ctx, const LocalRows& a, const Incidence& in, const Factor& factor,

@@ -89,6 +89,17 @@ void find_rows(const Context& ctx, const Pattern& pattern, const Dissection& fro
   }
 }
 
+// The most squares of the tree [begin, end), without its root's, that wait on the stacks of factor.cpp.
+void stack_up(Symbolic& s, std::int32_t begin, std::int32_t end) {
+  std::array<std::int64_t, 2> waiting{};
+  for (std::int32_t t = begin; t + 1 < end; ++t) {
+    const int parity = s.depth[t] % 2;
+    waiting[parity] += s.below(t) * s.below(t);
+    s.most_stacked[parity] = std::max(s.most_stacked[parity], waiting[parity]);
+    for (const std::int32_t child : s.children[t]) waiting[1 - parity] -= s.below(child) * s.below(child);
+  }
+}
+
 // The most that fronts take at a time in the nodes [begin, end) done one after the other; what is left waiting of
 // children outside of the range is not looked at.
 std::uint64_t most_waiting(const Symbolic& s, std::int32_t begin, std::int32_t end, const std::vector<char>& counted) {
@@ -137,14 +148,18 @@ void share_out(const Context& ctx, Symbolic& s) {
       s.trees.emplace_back(first[t], t + 1);
     }
   }
+  s.depth.resize(s.nodes.size());
+  for (std::int32_t t = count - 1; t >= 0; --t) {
+    const std::int32_t parent = s.nodes[t].parent;
+    s.depth[t] = parent < 0 ? 0 : s.depth[parent] + 1;
+  }
   std::uint64_t roots = 0;
-  std::uint64_t largest = 0;
-  const std::vector<char> all(s.nodes.size(), 1);
   for (const auto& [begin, end] : s.trees) {
     roots += static_cast<std::uint64_t>(s.below(end - 1) * s.below(end - 1)) * sizeof(double);
-    largest = std::max(largest, most_waiting(s, begin, end, all));
+    stack_up(s, begin, end);
   }
-  s.front_bytes = roots + static_cast<std::uint64_t>(ctx.threads()) * largest + most_waiting(s, 0, count, in_top);
+  const auto stacks = static_cast<std::uint64_t>(s.most_stacked[0] + s.most_stacked[1]) * sizeof(double);
+  s.front_bytes = roots + static_cast<std::uint64_t>(ctx.threads()) * stacks + most_waiting(s, 0, count, in_top);
 }
 
 }  // namespace

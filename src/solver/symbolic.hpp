@@ -3,6 +3,7 @@
 // dissection's halves are connected, panels are dense but for some zeros in leaves: nothing is merged afterwards.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -19,14 +20,16 @@ struct Symbolic {
   std::vector<std::int64_t> panel;                           ///< [nodes + 1] where each panel begins in the factor
   std::vector<std::pair<std::int32_t, std::int32_t>> trees;  ///< [begin, end) of nodes that one task takes, disjoint
   std::vector<std::int32_t> top;                             ///< the nodes above them, ascending
-  std::int64_t fill = 0;                                     ///< entries of L on and below its diagonal
-  double flops = 0;                                          ///< multiplications and additions of the factor
-  std::uint64_t factor_bytes = 0;                            ///< panels
-  std::uint64_t front_bytes = 0;                             ///< at most, of fronts that wait while `threads` work
+  std::vector<std::int32_t> depth;                           ///< of each node; 0: a root
+  std::array<std::int64_t, 2> most_stacked{};  ///< numbers of squares that wait within a tree, by depth % 2
+  std::int64_t fill = 0;                       ///< entries of L on and below its diagonal
+  double flops = 0;                            ///< multiplications and additions of the factor
+  std::uint64_t factor_bytes = 0;              ///< panels
+  std::uint64_t front_bytes = 0;               ///< at most, of fronts that wait while `threads` work
 
   /// Of this description: each node's rows, and some words.
   [[nodiscard]] std::uint64_t list_bytes() const noexcept {
-    constexpr std::uint64_t kNode = 160;
+    constexpr std::uint64_t kNode = 192;
     std::uint64_t bytes = kNode * nodes.size();
     for (const std::vector<Point>& of : rows) bytes += of.capacity() * sizeof(Point);
     return bytes;

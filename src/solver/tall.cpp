@@ -133,8 +133,8 @@ void subtract_product(const Context& ctx, const Vectors& x, const Small& c, Vect
   });
 }
 
-Vectors product(const Context& ctx, const Vectors& x, const Small& c) {
-  Vectors y(x.rows, c.cols);
+void product(const Context& ctx, const Vectors& x, const Small& c, Vectors& y) {
+  y.reshape(x.rows, c.cols);
   for_each_row_chunk(ctx, x.rows, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       for (std::int64_t j = 0; j < c.cols; ++j) {
@@ -144,6 +144,11 @@ Vectors product(const Context& ctx, const Vectors& x, const Small& c) {
       }
     }
   });
+}
+
+Vectors product(const Context& ctx, const Vectors& x, const Small& c) {
+  Vectors y;
+  product(ctx, x, c, y);
   return y;
 }
 
@@ -241,7 +246,6 @@ void orthonormalize(const Context& ctx, Vectors& x) {
 }
 
 namespace {
-
 // a'a, b'b and a'b, each in eight sums that are added up in the end: a vector's lanes.
 struct Products {
   double aa = 0;
@@ -300,8 +304,8 @@ bool rotate_pair(const Columns& columns, std::int64_t p, std::int64_t r) {
   return true;
 }
 
-// Every pair once; those of a round have no column in common, and any thread may have them: one column stays where it
-// is, the others go around it (a round robin; Brent and Luk 1985).
+// Every pair once; those of a round have no column in common, and any thread may have them: one column stays where
+// it is, the others go around it (a round robin; Brent and Luk 1985).
 bool sweep_in_rounds(const Context& ctx, const Columns& columns) {
   constexpr std::int64_t kPairs = 16;                                 // of a task
   const std::int64_t around = columns.count - 1 + columns.count % 2;  // of an odd count nobody stays, and one rests

@@ -29,6 +29,8 @@ Small inner(const Context& ctx, const Vectors& x, const Vectors& y);
 void subtract_product(const Context& ctx, const Vectors& x, const Small& c, Vectors& y);
 /// x c.
 Vectors product(const Context& ctx, const Vectors& x, const Small& c);
+/// y = x c.
+void product(const Context& ctx, const Vectors& x, const Small& c, Vectors& y);
 /// x becomes x c; in place where c is square.
 void multiply(const Context& ctx, Vectors& x, const Small& c);
 /// Takes the mean out of every column, twice: what is left is orthogonal to the constant vector.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/large_pages.hpp"
+#include "core/parallel.hpp"
 #include "cpu/kmeans/seeding_screen.hpp"
 
 namespace vicinal::cpu {
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::int64_t kMinColumns = 16;
 constexpr std::int64_t kMaxColumns = std::int64_t{1} << 13;
+constexpr std::int64_t kCentresAtOnce = 16;  // of a task
 constexpr double kMaxRho = 0x1p14;
 constexpr double kMostH = 0x1p29;
 constexpr double kUp = 1 + 0x1p-30;
@@ -60,18 +62,23 @@ LabelScreen::LabelScreen(const SimdKernels& simd, Screen screen, std::int64_t ro
 void LabelScreen::ask(const Context& ctx, std::span<const double> centres, std::span<const std::int32_t> distinct) {
   const auto count = static_cast<std::int64_t>(distinct.size());
   const std::vector<double>& middle = screen_.centre();
-  double largest = 0;
-  std::vector<double> lengths;
-  for (const std::int32_t c : distinct) {
-    ctx.check_cancelled();
-    double square = 0;
-    for (std::int64_t j = 0; j < d_; ++j) {
-      const double apart = centres[static_cast<std::size_t>(c * d_ + j)] - middle[static_cast<std::size_t>(j)];
-      largest = std::max(largest, std::fabs(apart));
-      square += apart * apart;
+  std::vector<double> lengths(distinct.size());
+  std::vector<double> greatest(distinct.size());
+  core::parallel_for(ctx, (count + kCentresAtOnce - 1) / kCentresAtOnce, [&](std::int64_t task, int /*worker*/) {
+    for (std::int64_t i = task * kCentresAtOnce; i < std::min(count, (task + 1) * kCentresAtOnce); ++i) {
+      const double* centre = centres.data() + distinct[static_cast<std::size_t>(i)] * d_;
+      double square = 0;
+      double most = 0;
+      for (std::int64_t j = 0; j < d_; ++j) {
+        const double apart = centre[j] - middle[static_cast<std::size_t>(j)];
+        most = std::max(most, std::fabs(apart));
+        square += apart * apart;
+      }
+      lengths[static_cast<std::size_t>(i)] = square;
+      greatest[static_cast<std::size_t>(i)] = most;
     }
-    lengths.push_back(square);
-  }
+  });
+  const double largest = *std::max_element(greatest.begin(), greatest.end());
   // Any ratio will do; this one lets the largest element fill its byte.
   const double finest = std::min(0x1p10, 0x1p17 / static_cast<double>(d_));
   ratio_ = largest > 0 ? std::clamp(126.5 / largest / scale(), 0x1p-10, finest) : 1;
@@ -85,9 +92,9 @@ void LabelScreen::ask(const Context& ctx, std::span<const double> centres, std::
     return x != y ? x < y : a < b;
   });
   const std::int64_t width = simd_.tile_queries;
-  double total = 0;
-  for (std::int64_t first = 0; first < count; first += width) {
-    ctx.check_cancelled();
+  std::vector<double> totals(static_cast<std::size_t>((count + width - 1) / width));  // of |Y|, of each group
+  core::parallel_for(ctx, std::ssize(totals), [&](std::int64_t group, int /*worker*/) {
+    const std::int64_t first = group * width;
     std::byte* const panel = centres_.data() + first * row_bytes_;
     double longest = 0;
     double most = 0;
@@ -106,14 +113,14 @@ void LabelScreen::ask(const Context& ctx, std::span<const double> centres, std::
       const double length = std::sqrt(sums.exact_sq) * kUp;
       longest = std::max(longest, length);
       most = std::max(most, rho);
-      total += length;
+      totals[static_cast<std::size_t>(group)] += length;
       const double bound = (sums.rounded_sq * kDown - rho * rho * kUp) / (2 * ratio_);
       least = static_cast<std::int32_t>(std::clamp(std::floor(bound - std::fabs(bound) * 0x1p-30), -0x1p31, 0x1p28));
     }
     std::fill_n(longest_.begin() + first, width, round_up(longest * (1 + 0x1p-20)));
     std::fill_n(most_rho_.begin() + first, width, round_up(most * (1 + 0x1p-20)));
-  }
-  typical_ = total / static_cast<double>(count);
+  });
+  typical_ = std::accumulate(totals.begin(), totals.end(), 0.0) / static_cast<double>(count);
   for (std::int32_t& i : order_) i = distinct[static_cast<std::size_t>(i)];
 }
 

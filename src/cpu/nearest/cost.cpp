@@ -34,6 +34,7 @@ Rates rates_of(Isa isa) {
 constexpr double kFusedMore = 18;
 constexpr double kBytesMore = 52;
 constexpr double kDirectMore = 8;
+constexpr double kRankMore = 90;         // columns, added to those of a row that screens leave
 constexpr double kFewRows = 8;           // that a query's thresholds and survivors take no time for
 constexpr double kCacheBytes = 1 << 20;  // a tree of so many, or fewer, is read from a core's own cache ...
 constexpr double kInCache = 0.55;        // ... in this share of the time
@@ -74,6 +75,7 @@ kernels::Costs costs(const Context& ctx, const kernels::NearestTask& task, bool 
   kernels::Costs costs;
   costs.brute = pairs_seconds(ctx, task, bytes);
   costs.brute_fine = pairs_seconds(ctx, task, false);
+  if (task.method == Method::fused) costs.rank = (columns + kRankMore) / rates.direct / ctx.threads();
   costs.tree_build = (rates.build_row + rates.build_column * columns) / ctx.threads();
   costs.tree_query = cached * rates.tree_query / ctx.threads();
   costs.tree_row = (cached * rates.tree_row + tree_column * columns) / ctx.threads();

@@ -14,7 +14,7 @@ struct ScreenedPlan {
   Plan plan;
   kernels::ScreenBytes screens;
 
-  /// Adds those of the screens that fit into the memory limit.
+  /// Adds those of the screens that fit into the memory limit; plan.screens then begins with the one that labels rows.
   void add_screens(const Context& ctx, const kernels::ScreenBytes& wanted);
   /// Adds bytes that the values need, for which screens are given up where they do not fit beside them.
   void add_memory(const Context& ctx, std::uint64_t bytes);

@@ -255,6 +255,7 @@ class Piece {
     need(direct_bytes(symbolic));
     auto start = std::chrono::steady_clock::now();
     a_ = solver::renumbered(ctx_, a_, dissection.order);
+    solver::sort_columns(ctx_, a_);
     const solver::Incidence in = solver::incidence_of(ctx_, a_);
     result_.order_seconds += seconds_since(start);
 
@@ -269,7 +270,7 @@ class Piece {
     solver::Smallest found = solver::inverse_iteration(ctx_, a_, in, *factor, options_.dim);
     finish(found, piece, [&](double shift) {
       factor.reset();
-      return solver::Factor(ctx_, a_, in, symbolic, solver::Pencil{shift, 0}).negative();
+      return solver::negative_pivots(ctx_, a_, in, symbolic, solver::Pencil{shift, 0});
     });
     result_.solve_seconds += seconds_since(start);
     return in_old_order(found.vectors, dissection.order);

@@ -28,8 +28,11 @@ constexpr double kSlowestGrowth = 0.2;  // exponent in the size of the table
 constexpr double kShareOfTrial = 0.05;  // of brute force: more is not spent on the question
 constexpr double kShareInFew = 0.15;    // the same in so few columns that a tree nearly always wins
 constexpr std::int64_t kFewColumns = 4;
-constexpr double kShareOfPromise = 0.1;  // of what a tree seems to save: it is built for less, and asked itself
-constexpr double kWideMargin = 0.25;     // of brute force: whatever takes less is not asked about further
+constexpr double kShareOfPromise = 0.1;     // of what a tree seems to save: it is built for less, and asked itself
+constexpr double kFewPairs = 1 << 20;       // of queries and rows: what ranking them takes is not asked about
+constexpr std::int64_t kShareRows = 512;    // of the sample that says which share of the rows screens leave,
+constexpr std::int64_t kShareQueries = 32;  // and of its queries
+constexpr double kWideMargin = 0.25;        // of brute force: whatever takes less is not asked about further
 
 kernels::Costs costs_of(const Context& ctx, const NearestTask& task) {
   return kernels::backend_of(ctx).nearest().costs(ctx, task);
@@ -150,6 +153,18 @@ struct Trial {
     return stats && 2 * stats->escalated > queries.view.rows();
   }
 
+  // Rows whose keys a search by screens computes, of all queries; 0 where the search itself will name bad rows.
+  double left_by_screens(const Context& ctx, const NearestTask& task) {
+    try {
+      kernels::backend_of(ctx).nearest().prepare(ctx, index);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::bad_data) throw;
+      return 0;
+    }
+    const auto stats = tried(ctx, task, index, nullptr, queries.view, k);
+    return stats ? static_cast<double>(stats->survivors) : 0;
+  }
+
  private:
   static std::vector<std::int64_t> rows_of(const kernels::Prepared& whole, std::int64_t size) {
     std::vector<std::int64_t> rows = spread(whole.distinct_rows(), size);
@@ -159,6 +174,23 @@ struct Trial {
     return rows;
   }
 };
+
+// Seconds for the rows that the screens leave to queries within a radius: as large a share of the table as of a sample.
+double ranking_seconds(const Context& ctx, const NearestTask& task, const kernels::Costs& costs) {
+  const std::int64_t n = task.index->distinct_rows();
+  const std::int64_t m = task.queries.rows();
+  const double pairs = static_cast<double>(n) * static_cast<double>(m);
+  const bool may_be_many = task.collect != Collect::k_list && task.radii.empty() && costs.rank > 0;
+  if (!may_be_many || pairs < kFewPairs) return 0;
+  if (task.index->table.is_block_source() || task.queries.is_block_source()) return 0;  // rows are dear
+  const std::int64_t size = std::min(n, kShareRows);
+  const std::int64_t asked = std::min(m, kShareQueries);
+  Trial trial(ctx, task, size, asked, 1);
+  const double left = trial.left_by_screens(ctx, task) / static_cast<double>(size * asked);
+  const auto rows = static_cast<double>(task.index->table.rows());
+  const auto eligible = static_cast<double>(kernels::eligible_rows(task.filter, task.index->table.rows()));
+  return left * pairs * eligible / rows * costs.rank;
+}
 
 std::string with_commas(double value) {
   std::string digits = std::to_string(std::llround(value));
@@ -176,7 +208,8 @@ double rounded(double value) {
 }  // namespace
 
 double brute_seconds(const Context& ctx, const NearestTask& task) {
-  return costs_of(ctx, task).brute;
+  const kernels::Costs costs = costs_of(ctx, task);
+  return costs.brute + ranking_seconds(ctx, task, costs);
 }
 
 double tree_search_seconds(const Context& ctx, const NearestTask& task, double rows_a_query) {
@@ -262,7 +295,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     const bool corrected = forecast.brute_seconds > brute_seconds;
     if (screen_tried || corrected || forecast.seconds < brute_seconds || costs.brute_fine <= costs.brute) return;
     screen_tried = true;
-    if (trial->leaves_coarse_screen(ctx, task)) forecast.brute_seconds = costs.brute_fine;
+    if (trial->leaves_coarse_screen(ctx, task)) forecast.brute_seconds += costs.brute_fine - costs.brute;
   };
   double last_rows = 0;
   double last_size = 0;

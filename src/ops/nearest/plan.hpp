@@ -8,7 +8,8 @@
 
 namespace vicinal {
 
-/// Seconds that methods fused and direct take for a task.
+/// Seconds that methods fused and direct take for a task. Of fused within a radius, a sample of the table and of the
+/// queries says how many rows are left to be ranked.
 double brute_seconds(const Context& ctx, const kernels::NearestTask& task);
 
 /// What a search in a kd-tree would be.

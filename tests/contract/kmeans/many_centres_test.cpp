@@ -58,6 +58,25 @@ TEST(KMeansManyCentres, EqualTheReferenceOnEveryFamily) {
   }
 }
 
+// On both sides of the limits of the screen: its fewest columns and its fewest centers.
+TEST(KMeansManyCentres, EqualTheReferenceWhereTheScreenBegins) {
+  std::uint64_t turn = 0;
+  for (const std::int64_t d : {15, 16}) {
+    for (const std::int64_t clusters : {255, 256, 257}) {
+      const Shape shape = {600, d, 1};
+      const Stored stored(make_rows(Family::gaussian, shape, 7).table, d, DType::float32, Layout::contiguous);
+      KMeansOptions options;
+      options.clusters = clusters;
+      options.init = KMeansInit::random;
+      options.seed = turn;
+      options.max_iterations = 4;
+      options.tolerance = 0;
+      check_kmeans(stored.view(), options, text(options) + " of " + std::to_string(d) + " columns", turn++);
+      if (HasFailure()) return;
+    }
+  }
+}
+
 // Rows beside the middle of two centers, each of which is also another center: ties, which the smaller id takes, also
 // after a step has given rows to the larger.
 TEST(KMeansManyCentres, TiesGoToTheSmallestOfEqualCenters) {
@@ -114,6 +133,9 @@ TEST(KMeansManyCentres, AreNotScreenedWhereMemoryIsScarce) {
     GTEST_SKIP() << "this processor has no int8 screen";
   }
   EXPECT_LE(plan_kmeans(narrow, stored.view(), options).memory, with - 1500U * 56);
+  EXPECT_EQ(plan_kmeans(wide, stored.view(), options).screens, "int8, float32");
+  EXPECT_EQ(plan_kmeans(narrow, stored.view(), options).screens, "float32");
+  EXPECT_EQ(plan_kmeans(wide, stored.view(), fewer).screens, "float32");
   expect_same(kmeans(narrow, stored.view(), options), kmeans(wide, stored.view(), options), "scarce memory");
 }
 

@@ -134,6 +134,38 @@ TEST(KMeansLabelScreen, KeepsCentersFarBeyondTheRange) {
   expect_labels_kept(of, "beyond the range");
 }
 
+// The most columns, all of whose elements fill their bytes: sums come near the ends of their range, for rows and
+// centers on one side of the middle and on both. Some rows look so far that the sum's other terms are large, too.
+TEST(KMeansLabelScreen, KeepsCentersOfTheMostColumns) {
+  const std::int64_t d = 8192;
+  for (const double size : {126.4, 126.5, 60.3}) {
+    LabelPairs of = {d, 1.0, std::vector<double>(d, 0.0), {}, {}};
+    for (std::int64_t c = 0; c < 6; ++c) {
+      for (std::int64_t j = 0; j < d; ++j) of.centres.push_back((c + j * (c / 2)) % 2 == 0 ? size : -size);
+    }
+    for (std::int64_t i = 0; i < 36; ++i) {
+      for (std::int64_t j = 0; j < d; ++j) of.rows.push_back((i + j * (i / 6)) % 2 == 0 ? 126.45 : -126.45);
+    }
+    expect_labels_kept(of, "the most columns");
+  }
+}
+
+TEST(KMeansLabelScreen, ServesTheColumnsAndCentersOfItsProof) {
+  const std::vector<float> values(2 * 8193, 0.0F);
+  for (const Isa isa : isas()) {
+    const SimdKernels& simd = simd_kernels(isa);
+    const auto serves = [&](std::int64_t d, std::int64_t centres) {
+      return LabelScreen::serves(simd, TableView(values.data(), 2, d), centres);
+    };
+    const bool quick = simd.quick[screen_index(ScreenType::int8)];
+    EXPECT_EQ(serves(16, 256), quick);
+    EXPECT_EQ(serves(8192, 256), quick);
+    EXPECT_FALSE(serves(15, 256));
+    EXPECT_FALSE(serves(8193, 256));
+    EXPECT_FALSE(serves(16, 255));
+  }
+}
+
 TEST(KMeansLabelScreen, LeavesOutWhatIsFar) {
   std::mt19937_64 random(5);
   std::normal_distribution<double> normal;

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "solver/factor.hpp"
 #include "solver/smallest.hpp"
@@ -52,7 +55,55 @@ TEST(Factor, CountsEigenvaluesBelowTheShift) {
     const double high = all.values[below] * all.values[below];
     const Factor factor(ctx, made.a, made.in, made.symbolic, {(low + high) / 2, 0});
     EXPECT_EQ(factor.negative(), below + 1);  // with the constant vector's 0
+    EXPECT_EQ(negative_pivots(ctx, made.a, made.in, made.symbolic, {(low + high) / 2, 0}), below + 1);
   }
+}
+
+// Trees of several levels, whose squares wait on the workers' stacks.
+TEST(Factor, CountsWithoutKeepingPanels) {
+  const Ordered made = ordered(threads(2), grid(120), 120);
+  ASSERT_GT(made.symbolic.trees.size(), 4U);
+  ASSERT_GT(made.symbolic.most_stacked[0], 0);
+  ASSERT_GT(made.symbolic.most_stacked[1], 0);
+  for (const double shift : {1e-7, 1e-3, 0.1}) {
+    const Factor factor(threads(1), made.a, made.in, made.symbolic, {shift, 0});
+    EXPECT_GT(factor.negative(), 0);
+    for (const int count : {1, 2, 3}) {
+      EXPECT_EQ(negative_pivots(threads(count), made.a, made.in, made.symbolic, {shift, 0}), factor.negative());
+    }
+  }
+}
+
+TEST(LocalRows, SortedColumnsAreTheSameMatrix) {
+  const Context ctx = threads(2);
+  const Ordered made = ordered(ctx, grid(70), 70);
+  LocalRows sorted = renumbered(ctx, made.a, [&] {
+    std::vector<Point> same(static_cast<std::size_t>(made.a.points));
+    std::iota(same.begin(), same.end(), 0);
+    return same;
+  }());
+  sort_columns(ctx, sorted);
+  for (Point i = 0; i < sorted.points; ++i) {
+    std::vector<std::pair<Point, double>> entries;
+    for (std::int64_t c = i * made.a.width; c < (i + 1) * made.a.width; ++c) {
+      entries.emplace_back(made.a.cols[c], made.a.values[c]);
+    }
+    std::sort(entries.begin(), entries.end());
+    for (std::int64_t c = 0; c < sorted.width; ++c) {
+      ASSERT_EQ(sorted.cols[i * sorted.width + c], entries[c].first) << i;
+      ASSERT_EQ(sorted.values[i * sorted.width + c], entries[c].second) << i;
+    }
+  }
+  // Each entry of M is added up from the same blocks in the same order.
+  const Incidence in = incidence_of(ctx, sorted);
+  const Factor as_given(ctx, made.a, made.in, made.symbolic, {0, 1});
+  const Factor as_sorted(ctx, sorted, in, made.symbolic, {0, 1});
+  Vectors x(sorted.points, 8);
+  Vectors y(sorted.points, 8);
+  for (std::int64_t i = 0; i < x.rows * 8; ++i) x.values[i] = y.values[i] = draw(5, static_cast<std::uint64_t>(i));
+  as_given.solve(ctx, x);
+  as_sorted.solve(ctx, y);
+  EXPECT_EQ(x.values, y.values);
 }
 
 TEST(InverseIteration, FindsWhatTheDenseWayFinds) {
