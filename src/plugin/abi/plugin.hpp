@@ -349,8 +349,7 @@ struct Functions {
   /// The clusters of a table on the device. Of `search`: table, tree, metric and method.
   void (*dbscan)(void* engine, const HostCalls* host, const Search* search, DbscanTask* task, Counters* counters,
                  Status* status) = nullptr;
-  /// Bytes of device memory that takes beyond what stays there, a table and a tree that the search names included. Fails
-  /// where they are not to be had.
+  /// Bytes of device memory that takes beyond the table and the tree. Fails where they are not to be had.
   void (*dbscan_bytes)(void* engine, const Search* search, const DbscanTask* task, std::uint64_t* bytes,
                        Status* status) = nullptr;
 
