@@ -1,0 +1,162 @@
+// See growth_fit.hpp.
+#include "command/growth_fit.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/html.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+// The 97.5 % quantile of Student's t by degrees of freedom, from 1.
+constexpr double kStudent[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
+constexpr double kLeastBend = 0.1;   // of an exponent
+constexpr double kShortCall = 1e-3;  // seconds: below them, fixed work is a large part
+
+std::string exponent_text(double exponent) {
+  return fmt::format("{:.2f}", exponent);
+}
+
+std::string range_text(const GrowthBend& bend, const std::string& letter) {
+  return fmt::format("from {0} = {1} to {2}", letter, report::short_number(static_cast<double>(bend.from), 7),
+                     report::short_number(static_cast<double>(bend.to), 7));
+}
+
+/// Logarithm of the median by the least.
+double spread_of(const GrowthPoint& point) {
+  return std::log(point.median() / point.least());
+}
+
+double exponent_between(double from, double to, double from_size, double to_size) {
+  return std::log(to / from) / std::log(to_size / from_size);
+}
+
+/// What explains a bend between two points: a counter whose exponent is nearer to the time's than the fitted one is.
+void explain(GrowthBend& bend, const GrowthPoint& first, const GrowthPoint& last, double fitted,
+             const std::string& letter) {
+  const auto sizes = std::pair(static_cast<double>(first.size), static_cast<double>(last.size));
+  std::string text =
+      fmt::format("{}, time grows as {}^{}", range_text(bend, letter), letter, exponent_text(bend.exponent));
+  if (first.how != last.how) text += fmt::format("; the method changes from \"{}\" to \"{}\"", first.how, last.how);
+  double nearest = std::abs(bend.exponent - fitted) / 2;
+  for (const auto& [name, count] : first.counts) {
+    const auto other = last.counts.find(name);
+    if (!(count > 0) || other == last.counts.end() || !(other->second > 0)) continue;
+    const double exponent = exponent_between(count, other->second, sizes.first, sizes.second);
+    if (std::abs(exponent - bend.exponent) > nearest) continue;
+    nearest = std::abs(exponent - bend.exponent);
+    bend.counter = name;
+    bend.counter_exponent = exponent;
+  }
+  if (!bend.counter.empty()) {
+    text += fmt::format("; {} grow as {}^{}", bend.counter, letter, exponent_text(bend.counter_exponent));
+  } else if (first.least() < kShortCall && bend.exponent < fitted) {
+    text += fmt::format("; a call of {} takes {} ms, and fixed work is a large part of it",
+                        report::short_number(sizes.first, 7), report::short_number(first.least() * 1e3, 2));
+  } else {
+    const auto counted = std::max_element(first.counts.begin(), first.counts.end(),
+                                          [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto other = counted == first.counts.end() ? last.counts.end() : last.counts.find(counted->first);
+    if (other == last.counts.end() || !(counted->second > 0) || !(other->second > 0)) {
+      text += "; no counter explains it";
+    } else {
+      text += fmt::format("; no counter bends: time divided by {} is {} ns, then {} ns", counted->first,
+                          report::short_number(first.least() / counted->second * 1e9, 3),
+                          report::short_number(last.least() / other->second * 1e9, 3));
+    }
+  }
+  bend.reason = text + ".";
+  bend.reason[0] = 'F';
+}
+
+}  // namespace
+
+double GrowthPoint::least() const {
+  return *std::min_element(seconds.begin(), seconds.end());
+}
+
+double GrowthPoint::median() const {
+  std::vector<double> sorted = seconds;
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t middle = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+std::optional<GrowthFit> fit_growth(const std::vector<double>& sizes, const std::vector<double>& values) {
+  const std::size_t n = sizes.size();
+  if (n < 3 || std::any_of(values.begin(), values.end(), [](double value) { return !(value > 0); })) return {};
+  const auto count = static_cast<double>(n);
+  double mean_x = 0;
+  double mean_y = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    mean_x += std::log(sizes[i]) / count;
+    mean_y += std::log(values[i]) / count;
+  }
+  double xx = 0;
+  double xy = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double x = std::log(sizes[i]) - mean_x;
+    xx += x * x;
+    xy += x * (std::log(values[i]) - mean_y);
+  }
+  if (!(xx > 0)) return {};
+  GrowthFit fit;
+  fit.exponent = xy / xx;
+  fit.factor = std::exp(mean_y - fit.exponent * mean_x);
+  double squares = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double rest = std::log(values[i]) - mean_y - fit.exponent * (std::log(sizes[i]) - mean_x);
+    squares += rest * rest;
+  }
+  fit.error = std::sqrt(squares / (count - 2) / xx);
+  fit.margin = fit.error * kStudent[std::min(n - 3, std::size(kStudent) - 1)];
+  return fit;
+}
+
+std::vector<double> step_exponents(const std::vector<double>& sizes, const std::vector<double>& values) {
+  std::vector<double> steps;
+  for (std::size_t i = 1; i < sizes.size(); ++i) {
+    steps.push_back(exponent_between(values[i - 1], values[i], sizes[i - 1], sizes[i]));
+  }
+  return steps;
+}
+
+std::vector<GrowthBend> find_bends(const std::vector<GrowthPoint>& points, const std::string& letter) {
+  std::vector<double> sizes;
+  std::vector<double> least;
+  for (const GrowthPoint& point : points) {
+    sizes.push_back(static_cast<double>(point.size));
+    least.push_back(point.least());
+  }
+  const auto fit = fit_growth(sizes, least);
+  if (!fit) return {};
+  const std::vector<double> steps = step_exponents(sizes, least);
+  std::vector<int> side(steps.size() + 1);  // -1 and 1: below and above the interval; the last is 0
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const double noise = (spread_of(points[i]) + spread_of(points[i + 1])) / std::log(sizes[i + 1] / sizes[i]);
+    const double away = steps[i] - fit->exponent;
+    if (std::abs(away) > std::max({fit->margin, noise, kLeastBend})) side[i] = away > 0 ? 1 : -1;
+  }
+  std::vector<GrowthBend> bends;
+  std::size_t first = 0;
+  for (std::size_t i = 1; i < side.size(); ++i) {
+    if (side[i] == side[first]) continue;
+    if (side[first] != 0) {
+      GrowthBend bend{points[first].size,
+                      points[i].size,
+                      exponent_between(least[first], least[i], sizes[first], sizes[i]),
+                      "",
+                      0,
+                      ""};
+      explain(bend, points[first], points[i], fit->exponent, letter);
+      bends.push_back(bend);
+    }
+    first = i;
+  }
+  return bends;
+}
+
+}  // namespace vicinal::cli
