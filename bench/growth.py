@@ -20,7 +20,7 @@ from test_claims import computed, read_result  # noqa: E402
 PAGE = "docs/growth.md"
 CLAIMS = ROOT / "bench" / "claims" / "growth.json"
 
-RANKED = "pairs ranked in float64"
+RANKED = "pairs ranked"
 
 
 def sweep_of(name, letter):
@@ -44,7 +44,7 @@ SURPRISE = [
       f"{point_of('radius', 'n', -1)}.least_seconds / {point_of('radius', 'n', 0)}.least_seconds"]),
     ("The counter of ranked pairs explains it. A box of the kd-tree that lies within the radius as a whole is counted "
      "without a look at its rows, and a box outside is left out. Only rows in boxes that the surface of the sphere cuts "
-     "are ranked, and in three dimensions there are about n^(2/3) of these: the pairs ranked in float64 grow as "
+     "are ranked, and in three dimensions there are about n^(2/3) of these: the pairs ranked grow as "
      "n^{:.2f} (± {:.2f}). At n = {:,.0f}, {:.0f} rows are ranked for each query, and {:,.0f} are counted.",
      [f'{sweep_of("radius", "n")}.counters["{RANKED}"].exponent',
       f'{sweep_of("radius", "n")}.counters["{RANKED}"].margin',

@@ -47,8 +47,8 @@ std::string how_of(const Plan& plan) {
 
 /// Counters of a search that are not 0.
 std::map<std::string, double> counts_of(const SearchStats& stats) {
-  std::map<std::string, double> counts = {{"pairs ranked in float64", static_cast<double>(stats.survivors)}};
-  if (stats.escalated > 0) counts["queries that need a finer screen"] = static_cast<double>(stats.escalated);
+  std::map<std::string, double> counts = {{"pairs ranked", static_cast<double>(stats.survivors)}};
+  if (stats.escalated > 0) counts["finer screens"] = static_cast<double>(stats.escalated);
   return counts;
 }
 
@@ -204,8 +204,8 @@ GrowthJob make_lle(const Context& ctx, const GrowthSizes& sizes) {
                                                   [](const auto& a, const auto& b) { return a.rows < b.rows; });
             call.how += fmt::format("; {}", name_of(largest->solver));
             for (const LlePiece& piece : answer->pieces) {
-              call.counts["entries of the factor"] += static_cast<double>(piece.fill);
-              call.counts["operations of the factor"] += piece.flops;
+              call.counts["factor entries"] += static_cast<double>(piece.fill);
+              call.counts["factor operations"] += piece.flops;
               call.counts["iterations"] += static_cast<double>(piece.iterations);
             }
             return call;
@@ -233,9 +233,8 @@ GrowthJob clustering(const Context& ctx, const GrowthSizes& sizes, KMeansInit in
             }
             const auto iterations = static_cast<double>(std::max<std::int64_t>(answer->iterations, 1));
             call.seconds = stats.iterate_seconds / iterations;
-            call.counts["rows compared with centers"] =
-                static_cast<double>(stats.assigned - stats.skipped) / iterations;
-            call.counts["rows decided in float64"] = static_cast<double>(stats.rechecked) / iterations;
+            call.counts["rows compared"] = static_cast<double>(stats.assigned - stats.skipped) / iterations;
+            call.counts["rows rechecked"] = static_cast<double>(stats.rechecked) / iterations;
             return call;
           },
           [=] {
@@ -337,8 +336,8 @@ GrowthJob make_match(const Context& ctx, const GrowthSizes& sizes) {
             *answer = match(ctx, a->view(), b->view());
             GrowthCall call;
             call.how = "overlap join";
-            call.counts["pairs whose boxes meet"] = static_cast<double>(answer->candidates);
-            call.counts["pairs that share a point"] = static_cast<double>(answer->pairs.size());
+            call.counts["candidate pairs"] = static_cast<double>(answer->candidates);
+            call.counts["pairs found"] = static_cast<double>(answer->pairs.size());
             return call;
           },
           [=] { return check_match(*a, *b, *answer); }, [=] { answer->pairs[0].overlap.area *= 1 + 0x1p-20; }};

@@ -27,7 +27,7 @@ constexpr int kPanelTitle = 44;
 constexpr int kPanelGap = 20;
 constexpr std::size_t kLayers = 6;  // of depth; within one, dots of one color are one path
 
-/// Places for names at the lines' ends, from above to below, none over another: by line.
+/// Places for names at the lines' ends, from above to below, none over another, and none below the plot: by line.
 std::vector<double> name_places(const std::vector<double>& ends) {
   std::vector<std::size_t> order(ends.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -37,6 +37,11 @@ std::vector<double> name_places(const std::vector<double>& ends) {
   for (const std::size_t i : order) {
     places[i] = std::max(ends[i], free);
     free = places[i] + kNameHeight;
+  }
+  double lowest = kLines.base();
+  for (auto i = order.rbegin(); i != order.rend(); ++i) {
+    places[*i] = std::min(places[*i], lowest);
+    lowest = places[*i] - kNameHeight;
   }
   return places;
 }

@@ -117,7 +117,7 @@ def test_all_systems_are_measured_and_right(quick):
 
 def test_counters_are_those_of_the_searches(quick):
     systems = quick[1]["systems"]
-    ranked = "pairs ranked in float64"
+    ranked = "pairs ranked"
     for name in ("knn-fused", "knn-kdtree", "radius", "lof", "lle", "spanning-tree", "hdbscan", "optics"):
         for sweep in systems[name]["sweeps"].values():
             assert all(ranked in point["counters"] for point in sweep["points"]), name
