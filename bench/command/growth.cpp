@@ -47,12 +47,6 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::string with_commas(std::int64_t value) {
-  std::string text = std::to_string(value);
-  for (auto at = std::ssize(text) - 3; at > 0; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
-  return text;
-}
-
 /// Timed calls of a size whose first call took so long.
 int calls_of(double first, int repeat) {
   if (first >= kLongCall) return 1;

@@ -13,7 +13,8 @@ namespace {
 
 // The 97.5 % quantile of Student's t by degrees of freedom, from 1.
 constexpr double kStudent[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
-constexpr double kLeastBend = 0.1;   // of an exponent
+constexpr double kLeastBend = 0.1;  // of an exponent
+constexpr double kLeastCounterBend = 0.05;
 constexpr double kShortCall = 1e-3;  // seconds: below them, fixed work is a large part
 
 std::string exponent_text(double exponent) {
@@ -21,8 +22,7 @@ std::string exponent_text(double exponent) {
 }
 
 std::string range_text(const GrowthBend& bend, const std::string& letter) {
-  return fmt::format("from {0} = {1} to {2}", letter, report::short_number(static_cast<double>(bend.from), 7),
-                     report::short_number(static_cast<double>(bend.to), 7));
+  return fmt::format("From {} = {} to {}", letter, with_commas(bend.from), with_commas(bend.to));
 }
 
 /// Logarithm of the median by the least.
@@ -34,45 +34,96 @@ double exponent_between(double from, double to, double from_size, double to_size
   return std::log(to / from) / std::log(to_size / from_size);
 }
 
-/// What explains a bend between two points: a counter whose exponent is nearer to the time's than the fitted one is.
-void explain(GrowthBend& bend, const GrowthPoint& first, const GrowthPoint& last, double fitted,
-             const std::string& letter) {
-  const auto sizes = std::pair(static_cast<double>(first.size), static_cast<double>(last.size));
-  std::string text =
-      fmt::format("{}, time grows as {}^{}", range_text(bend, letter), letter, exponent_text(bend.exponent));
-  if (first.how != last.how) text += fmt::format("; the method changes from \"{}\" to \"{}\"", first.how, last.how);
-  double nearest = std::abs(bend.exponent - fitted) / 2;
-  for (const auto& [name, count] : first.counts) {
-    const auto other = last.counts.find(name);
-    if (!(count > 0) || other == last.counts.end() || !(other->second > 0)) continue;
-    const double exponent = exponent_between(count, other->second, sizes.first, sizes.second);
-    if (std::abs(exponent - bend.exponent) > nearest) continue;
-    nearest = std::abs(exponent - bend.exponent);
-    bend.counter = name;
-    bend.counter_exponent = exponent;
-  }
-  if (!bend.counter.empty()) {
-    text += fmt::format("; {} grow as {}^{}", bend.counter, letter, exponent_text(bend.counter_exponent));
-  } else if (first.least() < kShortCall && bend.exponent < fitted) {
-    text += fmt::format("; a call of {} takes {} ms, and fixed work is a large part of it",
-                        report::short_number(sizes.first, 7), report::short_number(first.least() * 1e3, 2));
-  } else {
-    const auto counted = std::max_element(first.counts.begin(), first.counts.end(),
-                                          [](const auto& a, const auto& b) { return a.second < b.second; });
-    const auto other = counted == first.counts.end() ? last.counts.end() : last.counts.find(counted->first);
-    if (other == last.counts.end() || !(counted->second > 0) || !(other->second > 0)) {
-      text += "; no counter explains it";
-    } else {
-      text += fmt::format("; no counter bends: time divided by {} is {} ns, then {} ns", counted->first,
-                          report::short_number(first.least() / counted->second * 1e9, 3),
-                          report::short_number(last.least() / other->second * 1e9, 3));
-    }
-  }
-  bend.reason = text + ".";
-  bend.reason[0] = 'F';
+double ratio_exponent(double from, double to, const GrowthPoint& first, const GrowthPoint& last) {
+  return exponent_between(from, to, static_cast<double>(first.size), static_cast<double>(last.size));
 }
 
+/// A counter that all points have, above 0; else nothing.
+std::vector<double> values_of(const std::vector<GrowthPoint>& points, const std::string& counter) {
+  std::vector<double> values;
+  for (const GrowthPoint& point : points) {
+    const auto count = point.counts.find(counter);
+    if (count == point.counts.end() || !(count->second > 0)) return {};
+    values.push_back(count->second);
+  }
+  return values;
+}
+
+/// Steps from point `first` to `last`, of a sweep with this fit.
+class Explanation {
+ public:
+  Explanation(const std::vector<GrowthPoint>& points, const std::vector<double>& sizes, std::size_t first,
+              std::size_t last, double fitted)
+      : points_(points),
+        sizes_(sizes),
+        first_(points[first]),
+        last_(points[last]),
+        from_(first),
+        to_(last),
+        fitted_(fitted) {}
+
+  void complete(GrowthBend& bend, const std::string& letter) const {
+    bend.reason =
+        fmt::format("{}, time grows as {}^{}", range_text(bend, letter), letter, exponent_text(bend.exponent));
+    if (first_.how != last_.how) {  // counters of different methods count different work
+      bend.reason += fmt::format("; the method changes from \"{}\" to \"{}\".", first_.how, last_.how);
+      return;
+    }
+    find_counter(bend);
+    bend.reason += "; " + cause(bend, letter) + ".";
+  }
+
+ private:
+  /// A counter that bends to the same side, and whose exponent is nearer to the time's than the fitted one is.
+  void find_counter(GrowthBend& bend) const {
+    const double away = bend.exponent - fitted_;
+    double nearest = std::abs(away) / 2;
+    for (const auto& [name, count] : first_.counts) {
+      const std::vector<double> values = values_of(points_, name);
+      const auto fit = values.empty() ? std::nullopt : fit_growth(sizes_, values);
+      if (!fit) continue;
+      const double exponent = ratio_exponent(values[from_], values[to_], first_, last_);
+      const bool bends = (exponent - fit->exponent) * (away > 0 ? 1 : -1) >= kLeastCounterBend;
+      if (!bends || std::abs(exponent - bend.exponent) > nearest) continue;
+      nearest = std::abs(exponent - bend.exponent);
+      bend.counter = name;
+      bend.counter_exponent = exponent;
+    }
+  }
+
+  [[nodiscard]] std::string cause(const GrowthBend& bend, const std::string& letter) const {
+    if (!bend.counter.empty()) {
+      return fmt::format("{} grow as {}^{}", bend.counter, letter, exponent_text(bend.counter_exponent));
+    }
+    if (first_.least() < kShortCall && bend.exponent < fitted_) {
+      return fmt::format("a call of {} = {} takes {} ms, and fixed work is a large part of it", letter,
+                         with_commas(first_.size), report::short_number(first_.least() * 1e3, 2));
+    }
+    const auto largest = std::max_element(first_.counts.begin(), first_.counts.end(),
+                                          [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto values = largest == first_.counts.end() ? std::vector<double>() : values_of(points_, largest->first);
+    if (values.empty()) return "no counter explains it";
+    return fmt::format("no counter bends so: time divided by {} is {} ns, then {} ns", largest->first,
+                       report::short_number(first_.least() / values[from_] * 1e9, 3),
+                       report::short_number(last_.least() / values[to_] * 1e9, 3));
+  }
+
+  const std::vector<GrowthPoint>& points_;
+  const std::vector<double>& sizes_;
+  const GrowthPoint& first_;
+  const GrowthPoint& last_;
+  std::size_t from_;
+  std::size_t to_;
+  double fitted_;
+};
+
 }  // namespace
+
+std::string with_commas(std::int64_t value) {
+  std::string text = std::to_string(value);
+  for (auto at = std::ssize(text) - 3; at > 0; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
 
 double GrowthPoint::least() const {
   return *std::min_element(seconds.begin(), seconds.end());
@@ -151,7 +202,7 @@ std::vector<GrowthBend> find_bends(const std::vector<GrowthPoint>& points, const
                       "",
                       0,
                       ""};
-      explain(bend, points[first], points[i], fit->exponent, letter);
+      Explanation(points, sizes, first, i, fit->exponent).complete(bend, letter);
       bends.push_back(bend);
     }
     first = i;

@@ -10,6 +10,9 @@
 
 namespace vicinal::cli {
 
+/// "1,000,000".
+std::string with_commas(std::int64_t value);
+
 /// One size of a sweep.
 struct GrowthPoint {
   std::int64_t size = 0;
@@ -42,7 +45,7 @@ struct GrowthBend {
   std::int64_t from = 0;  ///< size
   std::int64_t to = 0;
   double exponent = 0;  ///< of time, from `from` to `to`
-  std::string counter;  ///< that grows as the time does there; empty: none
+  std::string counter;  ///< that bends there, too, and grows as the time does; empty: none
   double counter_exponent = 0;
   std::string reason;  ///< a sentence
 };
