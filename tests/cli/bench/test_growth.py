@@ -20,6 +20,7 @@ SYSTEMS = ["knn-fused", "knn-kdtree", "radius", "lof", "lle", "lle-modified", "l
 # The 97.5 % quantile of Student's t, by degrees of freedom.
 STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 USAGE = 2
+IO = 3
 
 
 def test_the_list_names_sizes_over_three_decades(ok, ok_json):
@@ -170,13 +171,17 @@ def test_each_line_is_a_sentence(ok):
     (("--time-limit", 0), "--time-limit"),
     (("-o", "growth.txt"), "-o"),
     (("--html", "growth.json"), "--html"),
-    (("--html", "no-folder/growth.html"), "no-folder"),
-    (("--threads", -1), "--threads"),
+    (("--threads", -1), "threads = -1"),
 ])
 def test_bad_input_is_refused_before_work(vicinal, tmp_path, arguments, said):
     done = vicinal("growth", *arguments, "--quick")
     assert done.returncode == USAGE and said in done.stderr and done.stdout == "", done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_named_before_work(vicinal):
+    done = vicinal("growth", "--html", "no-folder/growth.html")
+    assert done.returncode == IO and "there is no folder 'no-folder'" in done.stderr and done.stdout == ""
 
 
 def test_help(run_examples):
