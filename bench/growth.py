@@ -33,8 +33,8 @@ def point_of(name, letter, at):
 
 # The surprise and its counter. (text, expressions): a paragraph each.
 SURPRISE = [
-    ("Counting the rows within a radius does not take time in proportion to the rows. From n = {:,.0f} to {:,.0f}, with "
-     "{:,.0f} queries each time, the neighbors that are counted grow as n^{:.2f}, but time only as n^{:.2f} "
+    ("Counting the rows within a radius does not take time in proportion to the rows. From n = {:,.0f} to {:,.0f}, "
+     "with {:,.0f} queries each time, the neighbors that are counted grow as n^{:.2f}, but time only as n^{:.2f} "
      "(± {:.2f}): {:,.0f} times as many neighbors take {:.0f} times as long.",
      [f"{point_of('radius', 'n', 0)}.size", f"{point_of('radius', 'n', -1)}.size", "10000",
       f'{sweep_of("radius", "n")}.counters["neighbors counted"].exponent',
@@ -43,8 +43,8 @@ SURPRISE = [
       f'{point_of("radius", "n", 0)}.counters["neighbors counted"]',
       f"{point_of('radius', 'n', -1)}.least_seconds / {point_of('radius', 'n', 0)}.least_seconds"]),
     ("The counter of ranked pairs explains it. A box of the kd-tree that lies within the radius as a whole is counted "
-     "without a look at its rows, and a box outside is left out. Only rows in boxes that the surface of the sphere cuts "
-     "are ranked, and in three dimensions there are about n^(2/3) of these: the pairs ranked grow as "
+     "without a look at its rows, and a box outside is left out. Only rows in boxes that the surface of the sphere "
+     "cuts are ranked, and in three dimensions there are about n^(2/3) of these: the pairs ranked grow as "
      "n^{:.2f} (± {:.2f}). At n = {:,.0f}, {:,.0f} rows are ranked for each query, and {:,.0f} are counted.",
      [f'{sweep_of("radius", "n")}.counters["{RANKED}"].exponent',
       f'{sweep_of("radius", "n")}.counters["{RANKED}"].margin',
@@ -84,13 +84,13 @@ def table_claims(result, name):
 
 
 def bend_claims(result, name):
+    """Of the bends that a counter or another method explains."""
     claims = []
     for system, measured in result["systems"].items():
         for letter, sweep in measured["sweeps"].items():
-            for i in range(len(sweep["bends"])):
-                claims.append(claim(name, f"- {system}: {{}}", [f"{sweep_of(system, letter)}.bends[{i}].reason"]))
-            if sweep["stopped"]:
-                claims.append(claim(name, f"- {system}: {{}}", [f"{sweep_of(system, letter)}.stopped"]))
+            for i, bend in enumerate(sweep["bends"]):
+                if bend["counter"] or "the method changes" in bend["reason"]:
+                    claims.append(claim(name, f"- {system}: {{}}", [f"{sweep_of(system, letter)}.bends[{i}].reason"]))
     return claims
 
 
@@ -123,7 +123,7 @@ def main():
     surprise = [claim(path.name, text, values) for text, values in SURPRISE]
     exponents = [filled(f"Measured on: {computed(told, results)} ([JSON](../bench/results/{path.name}))."),
                  "\n".join(head + [computed(one, results) for one in rows]),
-                 "Where time bends, and which sizes were left out:",
+                 "Bends that a counter or another method explains:",
                  "\n".join(filled(computed(one, results), "  ") for one in bends)]
     page = (ROOT / PAGE).read_text()
     page = replaced(page, "exponents", "\n\n".join(exponents))
