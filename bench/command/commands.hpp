@@ -6,6 +6,7 @@
 namespace vicinal::cli {
 
 Command add_bench_devices(const Parser& root);
+Command add_bench_growth(const Parser& root);
 Command add_bench_knn(const Parser& root);
 Command add_bench_match(const Parser& root);
 Command add_bench_papers(const Parser& root);

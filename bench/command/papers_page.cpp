@@ -6,17 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "command/page_parts.hpp"
 #include "report/facts.hpp"
 #include "report/html.hpp"
 
 namespace vicinal::cli {
 namespace {
-
-constexpr double kNarrowestChart = 520;   // pixels: below them, charts scroll
-constexpr double kNarrowestPanels = 860;  // of panels, whose text is smaller
-// Words are not broken where a table scrolls.
-constexpr const char* kWords = "style=\"min-width:150px;overflow-wrap:break-word\"";
-constexpr double kWidestChart = 1000;  // a drawing beyond it has panels
 
 struct PaperName {
   const char* name;
@@ -46,16 +41,6 @@ std::string figure_rows(const std::vector<PaperFigure>& figures) {
                         figure.ratio ? report::number_text(*figure.ratio, 3) : "-");
   }
   return text;
-}
-
-std::string chart(const report::Drawing& drawing) {
-  const bool panels = drawing.width > kWidestChart;
-  return fmt::format(
-      "<figure><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"figure\"><div "
-      "style=\"min-width:{:.0f}px\">"
-      "{}</div></div><figcaption>{}</figcaption></figure>\n",
-      panels ? kNarrowestPanels : kNarrowestChart,
-      report::svg(drawing.width, drawing.height, drawing.label, drawing.shapes), report::escape(drawing.label));
 }
 
 std::string verdict_text(const Verdict& verdict) {

@@ -27,7 +27,7 @@ constexpr int kPanelTitle = 44;
 constexpr int kPanelGap = 20;
 constexpr std::size_t kLayers = 6;  // of depth; within one, dots of one color are one path
 
-/// Places for names at the lines' ends, from above to below, none over another: by line.
+/// Places for names at the lines' ends, from above to below, none over another, and none below the plot: by line.
 std::vector<double> name_places(const std::vector<double>& ends) {
   std::vector<std::size_t> order(ends.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -37,6 +37,11 @@ std::vector<double> name_places(const std::vector<double>& ends) {
   for (const std::size_t i : order) {
     places[i] = std::max(ends[i], free);
     free = places[i] + kNameHeight;
+  }
+  double lowest = kLines.base();
+  for (auto i = order.rbegin(); i != order.rend(); ++i) {
+    places[*i] = std::min(places[*i], lowest);
+    lowest = places[*i] - kNameHeight;
   }
   return places;
 }
@@ -85,11 +90,11 @@ Drawing draw_lines(const std::vector<Line>& lines, const std::string& label, con
   const auto across = [&](double x) { return kLines.across(share(x, *at.begin(), *at.rbegin())); };
   const auto down = [&](double y) { return kLines.down(1 - share(y, ticks.front(), ticks.back())); };
   std::string shapes;
-  for (const double tick : ticks) shapes += kLines.level(down(tick), short_number(tick));
+  for (const double tick : ticks) shapes += kLines.level(down(tick), number_text(tick));
   double free = -kTickGap;
   for (const double x : at) {
     if (across(x) - free < kTickGap) continue;  // names of ticks do not touch
-    shapes += kLines.tick(across(x), short_number(x, 6));
+    shapes += kLines.tick(across(x), number_text(x, 6));
     free = across(x);
   }
   shapes += kLines.name_below(below);
@@ -104,9 +109,8 @@ Drawing draw_lines(const std::vector<Line>& lines, const std::string& label, con
     shapes += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{}/>\n", path,
                           line.color, line.dashed ? " stroke-dasharray=\"5 4\"" : "");
     for (const Point& point : line.points) {
-      shapes +=
-          fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"><title>{}: {}</title></circle>\n",
-                      across(point.x), down(point.y), line.color, short_number(point.x, 6), short_number(point.y));
+      shapes += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"><title>{}: {}</title></circle>\n",
+                            across(point.x), down(point.y), line.color, number_text(point.x, 6), number_text(point.y));
     }
     shapes += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" style=\"fill:{}\">{}</text>\n", kLines.across(1) + 12,
                           names[i] + 4, line.color, escape(line.name));
