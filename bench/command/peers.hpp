@@ -29,6 +29,9 @@ std::vector<std::string> peer_choices();
 /// The peers that `names` asks for, each once. Throws `invalid_argument` listing what there is.
 std::vector<std::string> peers_from(const std::string& names);
 
+/// The folder bench/peers of the source tree that this command was built in; empty if there is none above it.
+std::filesystem::path find_peers_dir();
+
 class PeerProcess;
 
 /// A folder for temporary files that goes with its owner.
