@@ -35,7 +35,7 @@ from sklearn.manifold import LocallyLinearEmbedding
 
 import result
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "cli"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "cli" / "lle"))
 import lle_factor  # noqa: E402
 
 try:
