@@ -25,6 +25,7 @@ struct PeerRowsOptions {
   std::vector<std::string> rows;
   std::vector<std::string> pythons;
   std::string dir;
+  std::string libraries;
   std::string machine;
   std::string commit;
   std::string compare;
@@ -63,6 +64,7 @@ std::vector<std::string> words_of(const PeerRowsOptions& options) {
     if (given) words.push_back(name);
   };
   for (const std::string& python : options.pythons) add_value("--python", python);
+  add_value("--libraries", options.libraries);
   add_value("--machine", options.machine);
   add_value("--commit", options.commit);
   add_value("--compare", options.compare);
@@ -111,6 +113,9 @@ Command add_bench_peers(const Parser& root) {
          "repeated [VICINAL_PEERS_PYTHON, else environments that are made in bench/ of the source tree]")
       .type_name("[NAME=]FILE")
       .repeatable()
+      .group(libraries);
+  app.add_option("--libraries", options->libraries, "Libraries to compare with, by commas [all of the rows]")
+      .type_name("NAMES")
       .group(libraries);
   app.add_flag("--no-install", options->no_install, "Make no environments; their libraries are reported as missing")
       .group(libraries);

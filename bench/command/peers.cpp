@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 const std::vector<std::string> kBrute = {"faiss", "sklearn", "sklearnex"};
 const std::vector<std::string> kTrees = {"sklearn-tree", "scipy", "pykdtree", "nanoflann", "libann"};
-constexpr const char* kHowToMake = "make it with `./dev bench --peers` in vicinal's source tree";
+constexpr const char* kHowToMake = "make it with `vicinal-bench peers knn` in vicinal's source tree";
 
 fs::path peers_script(const PeerOptions& options) {
   const fs::path dir = options.dir.empty() ? find_peers_dir() : fs::path(options.dir);

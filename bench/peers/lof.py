@@ -10,7 +10,7 @@
     kdd       KDD Cup 99, 494,021 rows, from the .gz file: time, memory, attacks among the top 1 %
 
 A tolerance that is not kept is an error in the end. What is done is written after every section. It needs the Python of
-`./dev bench --peers`; `variants` also PyOD, PyNomaly and what they want (numba, python-utils).
+`vicinal-bench peers lof`; `variants` and `packages` need requirements-outliers.txt.
 """
 
 import argparse

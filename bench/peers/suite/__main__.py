@@ -7,9 +7,11 @@ there is no CUDA device; 130 where it was interrupted.
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,7 +31,10 @@ CODES = {INTERNAL: "internal", USAGE: "invalid_argument", DATA: "io", DEVICE: "d
 class Failure(Exception):
     def __init__(self, code, sentence):
         super().__init__(sentence)
-        self.code = code
+        self.code, self.printed = code, False
+
+    def about(self):
+        return {"code": CODES[self.code], "message": str(self)}
 
 
 class Words(argparse.ArgumentParser):
@@ -47,6 +52,7 @@ def parse(words):
     parser.add_argument("--verify", action="store_true")
     parser.add_argument("--no-install", action="store_true")
     parser.add_argument("--python", action="append", default=[])
+    parser.add_argument("--libraries", default="")
     parser.add_argument("--timeout", type=float, default=3600)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--work", type=pathlib.Path)
@@ -85,6 +91,16 @@ def chosen(options):
     except KeyError as name:
         known = ", ".join([*catalog.GROUPS, *(row.name for row in catalog.ROWS)])
         raise Failure(USAGE, f"there is no row or group {name}; there are: {known}") from None
+    libraries = options.libraries.split(",") if options.libraries else []
+    known = sorted({peer for row in catalog.ROWS for peer in row.peers})
+    for name in libraries:
+        if name not in known:
+            raise Failure(USAGE, f"--libraries: '{name}' is not one of {', '.join(known)}")
+    if libraries:
+        rows = [dataclasses.replace(row, peers=kept) for row in rows
+                if (kept := tuple(peer for peer in row.peers if peer in libraries))]
+        if not rows:
+            raise Failure(USAGE, f"--libraries: none of these rows has {options.libraries}")
     if options.size == "short":
         rows = [row for row in rows if row.short is not None]
         if not rows:
@@ -123,7 +139,9 @@ def run_row(row, options, builds, environments, version):
         fault = str(why)
     except (KeyError, IndexError, TypeError, ValueError, ZeroDivisionError) as error:
         fault = fault or f"its result lacks something: {type(error).__name__}: {error}"
-    lines = [report.finish(line) for line in lines]
+    # A script may have more of a library under a name of its own; what was not wanted is left out.
+    wanted = set(row.peers)
+    lines = [report.finish(line) for line in lines if line["peer"] in wanted]
     present = {line["peer"] for line in lines}
     lines += [{"peer": peer, "reason": fault or "its script says nothing of it"} for peer in row.peers if peer not in present]
     # Figures of a script that failed are figures, but that it failed is said of every one of our own answers.
@@ -163,11 +181,17 @@ def run(options):
                         f"{options.compare}; to compare later ones with this one, store its result there as "
                         f"{report.result_name(told)}\n")
     write(options, told)
-    if options.json:
-        print(json.dumps(told, indent=2))
-    else:
-        print(report.table(told["rows"]) + (compared if options.compare else ""), end="")
-    judge(options, told)
+    try:
+        judge(options, told)
+    except Failure as failure:
+        told["error"] = failure.about()
+        failure.printed = options.json
+        raise
+    finally:
+        if options.json:
+            print(json.dumps(told, indent=2))
+        else:
+            print(report.table(told["rows"]) + (compared if options.compare else ""), end="", flush=True)
 
 
 def write(options, told):
@@ -206,20 +230,28 @@ def judge(options, told):
         raise Failure(INTERNAL, f"--verify: answers of vicinal were not checked in {', '.join(unknown)}")
 
 
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
 def main(words):
+    # What a row started is ended with this program.
+    signal.signal(signal.SIGTERM, interrupt)
     try:
         options = parse(words)
         listing(options) if options.list else run(options)
-    except Failure as failure:
-        code, sentence = failure.code, str(failure)
+    except Failure as caught:
+        failure = caught
     except KeyboardInterrupt:
-        code, sentence = INTERRUPTED, "interrupted"
+        failure = Failure(INTERRUPTED, "interrupted")
     except BrokenPipeError:
         return 0
     else:
         return 0
-    print(f"vicinal-bench: error: {sentence}", file=sys.stderr)
-    return code
+    print(f"vicinal-bench: error: {failure}", file=sys.stderr)
+    if "--json" in words and not failure.printed:
+        print(json.dumps({"error": failure.about()}, indent=2))
+    return failure.code
 
 
 if __name__ == "__main__":

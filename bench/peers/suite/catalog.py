@@ -29,6 +29,7 @@ BRUTE = ("faiss", "sklearn", "sklearnex")
 TREES = ("sklearn-tree", "scipy", "pykdtree", "nanoflann", "libann")
 KMEANS = ("sklearn", "sklearnex", "faiss", "superkmeans")
 DENSITY = ("quitefastmst", "fast_hdbscan", "hdbscan", "sklearn")
+SHORT_READY = "--scale 0.1 --turns 5 --queries 1,16,64 -k 10 --threads 2 --tables-only"
 READY = ("faiss", "panorama", "pdx")
 KDD = "kddcup99/kddcup.data_10_percent.gz"
 NYC = "spatial/nyc_tracts"
@@ -64,7 +65,7 @@ def density(name, table, short=None):
 
 
 def ready(name, about, short=None):
-    quick = "--scale 0.01 --pool 64 --turns 1 --queries 1,16 -k 10 --threads 2"
+    quick = "--scale 0.01 --pool 64 --turns 1 --queries 1,16 -k 10 --threads 2 --tables-only"
     return Row(f"ready-{name}", "ready", f"searches of few queries on a ready index, {about}", "ready", "knn", READY,
                f"--data {name}", f"--data {name} {quick}", short and f"--data {name} {short}",
                FASHION if name == "fashion" else "")
@@ -84,9 +85,9 @@ ROWS = (
     knn_made("uniform8", "uniform", TREES, 8, 10, 1_000_000, 200_000, "uniform", "float64"),
     knn_made("clusters3", "clustered", TREES, 3, 10, 1_000_000, 200_000, "clusters", "float64"),
     knn_made("duplicates3", "with many equal rows", TREES, 3, 10, 1_000_000, 200_000, "duplicates", "float64"),
-    kmeans("500k", 500_000, 18, 64, "--rows 200000 --cols 18 --clusters 64"),
+    kmeans("500k", 500_000, 18, 64),
     kmeans("1m", 1_000_000, 64, 64),
-    kmeans("600k", 600_000, 77, 333),
+    kmeans("600k", 600_000, 77, 333, "--rows 60000 --cols 77 --clusters 333"),
     kmeans("1m-1024", 1_000_000, 128, 1024),
     kmeans("300k-768", 300_000, 768, 1024),
     Row("lof-100k", "lof", "LOF of 100,000 x 16 normal, k = 20", "lof", "knn", ("sklearn_brute", "sklearnex_float32"),
@@ -103,7 +104,7 @@ ROWS = (
         "paired --rows 30000", "paired --rows 3000 --repeat 1"),
     Row("lle-ordering", "lle", "ordering and factor of LLE's matrix of 100,000 rows", "ordering", "lle",
         ("METIS", "CHOLMOD"), "--rows 100000", "--rows 3000", "--rows 30000"),
-    density("250k-2", "250,000 x 2", "time --only '250,000 x 2' --scale 0.1 --timeout 60"),
+    density("250k-2", "250,000 x 2", "time --only '250,000 x 2' --scale 0.06 --repeat 2 --timeout 60"),
     density("1m-3", "1,000,000 x 3"),
     density("1m-16", "1,000,000 x 16"),
     density("100k-128", "100,000 x 128"),
@@ -115,14 +116,14 @@ ROWS = (
         "{data}/spatial/nyc_tracts/nyc_tracts_2020.gpkg", "{work}/squares-900-old.geojson {work}/squares-900-new.geojson "
         "--repeat 1", "{work}/squares-10000-old.geojson {work}/squares-10000-new.geojson",
         NYC, ""),
-    ready("gaussian", "1,000,000 x 128 normal", "--scale 0.1 --turns 5 --queries 1,16,64 -k 10 --threads 2"),
-    ready("sift", "1,000,000 x 128 whole numbers", "--scale 0.1 --turns 5 --queries 1,16,64 -k 10 --threads 2"),
+    ready("gaussian", "1,000,000 x 128 normal", SHORT_READY),
+    ready("sift", "1,000,000 x 128 whole numbers", SHORT_READY),
     ready("gist", "1,000,000 x 960 with a decaying spectrum"),
     ready("fashion", "Fashion-MNIST, 60,000 x 784"),
     Row("read-csv", "read", "a CSV file of 1 GB, 41 columns", "read", "csv", ("pandas", "pyarrow"), "--bytes 1e9",
         "--bytes 3e6 --repeat 1", "--bytes 1e8 --repeat 3"),
     Row("missing-100k", "missing", "100,000 x 20 with 5 % of the values missing, filled", "missing", "knn", ("sklearn",),
-        "", "--rows 2000 --repeat 1", "--rows 10000"),
+        "", "--rows 2000 --repeat 1", "--rows 4000 --repeat 2"),
     Row("gpu-knn", "gpu", "1,000,000 x 128 in device memory, 10,000 queries, k = 32", "gpu_knn", "gpu", GPU_KNN,
         "1Mx10k-d128", "1Mx10k-d128 --scale 100 --seconds 5"),
     Row("gpu-knn-3", "gpu", "10,000,000 x 3 within itself in device memory, k = 16", "gpu_knn", "gpu",

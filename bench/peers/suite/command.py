@@ -82,6 +82,10 @@ class Run:
             environment["PYTHONPATH"] = str(self.builds.package())
         if row.script in ("kmeans", "lof", "lof_packages", "density", "optics", "read"):
             words += ["--threads", threads]
+        if row.script == "kmeans":
+            words += ["--peers", ",".join(row.peers)]
+        if row.script == "density":
+            words += [word for peer in row.peers for word in ("--peer", peer)]
         if row.script == "cudss":
             words += ["--library", self.cudss(), "--ours", "cuda"]
         return [*words, *self.words(), "--commit", options.commit, "-o", self.output], environment
