@@ -2,11 +2,11 @@
 
     planner.py --command build/release/bench/vicinal-bench --commit ID -o planner.json [NAME...]
 
-NAMEs are those of the group knn in peers/suite/catalog.py, without "knn-"; all where none is given. kdd needs the table that
-`vicinal-bench peers knn-kdd` writes into the folder of -o, and is left out without it. Each method first makes one call; kdtree or fused
-that takes more than three times as long as automatic then, or whose process takes ten times as long, takes no further
-part. The others take --turns turns, each a process of its own that makes two calls and times the second. The row is put
-into the JSON file, whose other rows are kept.
+NAMEs are those of the group knn in peers/suite/catalog.py, without "knn-"; all where none is given. kdd needs the
+table that `vicinal-bench peers knn-kdd` writes into build/bench: -o is in the same folder. Each method first makes one
+call; kdtree or fused that takes more than three times as long as automatic then, or whose process takes ten times as
+long, takes no further part. The others take --turns turns, each a process of its own that makes two calls and times the
+second. The row is put into the JSON file, whose other rows are kept.
 `ratio` is automatic's median over the better of the other two, `ratio_of_least` the same of the least times.
 """
 

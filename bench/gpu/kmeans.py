@@ -1,11 +1,12 @@
-"""Milliseconds of one Lloyd iteration on rows that lie on the device, beside torch in float32 and TF32, flash-kmeans and cuML.
+"""Milliseconds of one Lloyd iteration on rows that lie on the device, beside torch in float32 and TF32, flash-kmeans
+and cuML.
 
     python3 bench/gpu/kmeans.py FOLDER [-o FILE.json] [--commit C] [--no-peers] [JOB...]
 
 FOLDER holds libvicinal, its plug-in and libvicinal_bench.so (carry.sh). All start from the same rows in the same run.
 An iteration is the difference between a run of 25 and a run of 5, divided by 20, least of each kind, so that reading,
-checking and the last assignment do not count. The labels of the longest run of each are held against float64 distances to
-the centers that they belong to, for every row.
+checking and the last assignment do not count. The labels of each library's longest run are held against float64
+distances to the centers that they belong to, for every row.
 """
 
 import time

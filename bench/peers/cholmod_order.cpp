@@ -96,11 +96,13 @@ int main(int argc, char** argv) {
     residual = std::max(residual, std::abs(sum - 1));
   }
   std::printf(
-      "{\"residual\": %.3g, \"metis_seconds\": %.4f, \"metis_cpu\": %.4f, \"symbolic_seconds\": %.4f, "
-      "\"factor_seconds\": %.4f, "
-      "\"factor_cpu\": %.4f, \"solve_8_seconds\": %.4f, \"fill\": %.0f, \"flops\": %.6g, \"factor_bytes\": %.0f, "
+      "{\"metis\": \"%d.%d.%d\", \"cholmod\": \"%d.%d.%d\", \"residual\": %.3g, \"metis_seconds\": %.6f, "
+      "\"metis_cpu\": %.6f, \"symbolic_seconds\": %.6f, "
+      "\"factor_seconds\": %.6f, "
+      "\"factor_cpu\": %.6f, \"solve_8_seconds\": %.6f, \"fill\": %.0f, \"flops\": %.6g, \"factor_bytes\": %.0f, "
       "\"peak_bytes\": %zu, \"status\": %d}\n",
-      residual, metis.wall, metis.cpu, symbolic.wall, numeric.wall, numeric.cpu, solve.wall, common.lnz, common.fl,
-      8 * static_cast<double>(factor->xsize), common.memory_usage, common.status);
+      METIS_VER_MAJOR, METIS_VER_MINOR, METIS_VER_SUBMINOR, CHOLMOD_MAIN_VERSION, CHOLMOD_SUB_VERSION,
+      CHOLMOD_SUBSUB_VERSION, residual, metis.wall, metis.cpu, symbolic.wall, numeric.wall, numeric.cpu, solve.wall,
+      common.lnz, common.fl, 8 * static_cast<double>(factor->xsize), common.memory_usage, common.status);
   return 0;
 }

@@ -610,7 +610,7 @@ def times(ours, options, keep):
 
 
 def sample_is_exact(ours, rows, least):
-    """A spanning tree of a sample of the rows against all pairs of them in float64, with core distances as in `time`."""
+    """A spanning tree of a sample of the rows, compared with all pairs of them in float64."""
     compared = sample_of(rows, 2_000)
     table = ours.save("sample.npy", compared)
     _, tree = ours.arrays("spanning-tree", table, "--min-samples", least, "--exclude-self")

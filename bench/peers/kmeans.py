@@ -162,14 +162,16 @@ def main():
     result = {"rows": len(table), "cols": table.shape[1], "clusters": options.clusters, "threads": options.threads}
     for peer, work in all_.items():
         (least, few), (most, many) = min(times[peer][short]), min(times[peer][long])
-        result[peer] = {"ms_an_iteration": 1e3 * (most - least) / max(1, many - few), "iterations": many, "run_seconds": most,
+        result[peer] = {"ms_an_iteration": 1e3 * (most - least) / max(1, many - few), "iterations": many,
+                        "run_seconds": most,
                         "inertia": work.inertia, "labels_as_ours": float((work.labels == all_["vicinal"].labels).mean()),
                         **work.about}
     ours = all_["vicinal"]
     result["vicinal"]["wrong_labels"] = wrong_labels(table, ours.centres, ours.labels)
     result |= missing
     machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
-    told = json.dumps({"machine": machine, "date": time.strftime("%Y-%m-%d"), "commit": options.commit, "jobs": [result]})
+    told = json.dumps({"machine": machine, "date": time.strftime("%Y-%m-%d"), "commit": options.commit,
+                       "jobs": [result]})
     if options.output:
         options.output.write_text(told + "\n")
     else:

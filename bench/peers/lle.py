@@ -216,8 +216,8 @@ def paired(command):
     rows = datasets.make_swiss_roll(arguments.rows, random_state=0)[0]
     factor = factor_of(rows, neighbors(command, rows))
     peers = {"sklearn": lambda: by_sklearn(rows, "standard", "auto"), "tapkee": lambda: by_tapkee(rows, "standard")}
-    told = {"data": "swiss", "rows": len(rows), "variant": "standard", "seconds": {name: [] for name in ("vicinal", *peers)}}
-    told |= {"error": {}, "failed": {}}
+    told = {"data": "swiss", "rows": len(rows), "variant": "standard", "error": {}, "failed": {}}
+    told["seconds"] = {name: [] for name in ("vicinal", *peers)}
     for _ in range(arguments.repeat):
         points, _, said, seconds = run(command, rows, "standard")
         told["seconds"]["vicinal"].append(seconds)

@@ -1,6 +1,7 @@
 """GeoPandas beside `vicinal match`: the same two files, the same plane, pairs by sjoin, areas by shapely (GEOS), groups by
-scipy's connected components; then every area of vicinal's is compared with GEOS's. `topo-tools change`, if it is installed
-beside this Python, is timed on the same files; the similarities that it writes are compared with the IoU of GEOS's areas.
+scipy's connected components; then every area of vicinal's is compared with GEOS's. `topo-tools change`, if it is
+installed beside this Python, is timed on the same files; the similarities that it writes are compared with the IoU of
+GEOS's areas.
 
 Usage: match.py VICINAL OLD NEW [--crs CRS] [--repeat N] [--machine TEXT] [--commit C] [-o RESULT.json]
 Needs geopandas, shapely, pyogrio and scipy (bench/peers/requirements-match.txt).
@@ -74,11 +75,12 @@ def topo_tools(asked, folder, turns):
     out, seconds = folder / "changes.csv", []
     for _ in range(turns):
         start = time.perf_counter()
-        done = subprocess.run([program, "change", asked.old, asked.new, out], cwd=folder, capture_output=True, text=True)
+        words = [program, "change", asked.old, asked.new, out]
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
         seconds.append(time.perf_counter() - start)
         if done.returncode != 0:
-            lines = [line for line in done.stderr.splitlines() if "Error" in line or "Exception" in line] or ["it failed"]
-            return {"error": lines[-1].strip()[:200]}
+            lines = [line for line in done.stderr.splitlines() if "Error" in line or "Exception" in line]
+            return {"error": (lines or ["it failed"])[-1].strip()[:200]}
     with out.open(encoding="utf-8-sig") as rows:
         found = [float(row["similarity"]) for row in csv.DictReader(rows) if row["similarity"]]
     return {"version": importlib.metadata.version("topo-tools"), "seconds": seconds, "similarities": found}

@@ -1,9 +1,9 @@
 """The program behind `vicinal-bench peers`, which starts it with --bench: runs rows of catalog.py, each paired with
 vicinal in one process or in turns, and prints one table.
 
-Exit codes are those of the command: 0; 1 where an answer of vicinal is wrong or, with --verify, where a line of the table
-has no ratio and no exactness figure; 2 for a wrong argument; 3 where nothing could be compared; 5 where that is because
-there is no CUDA device; 130 where it was interrupted.
+Exit codes are those of the command: 0; 1 where an answer of vicinal is wrong or, with --verify, where a line of the
+table has no ratio and no exactness figure; 2 for a wrong argument; 3 where nothing could be compared; 5 where that is
+because there is no CUDA device; 130 where it was interrupted.
 """
 
 import argparse
@@ -116,7 +116,8 @@ def listing(options):
                                    for row in rows]}, indent=2))
         return
     lines = [("row", "group", "short", "what", "libraries")]
-    lines += [(row.name, row.group, "yes" if row.short is not None else "", row.about, ", ".join(row.peers)) for row in rows]
+    lines += [(row.name, row.group, "yes" if row.short is not None else "", row.about, ", ".join(row.peers))
+              for row in rows]
     print(report.columns(lines), end="")
 
 
@@ -143,7 +144,8 @@ def run_row(row, options, builds, environments, version):
     wanted = set(row.peers)
     lines = [report.finish(line) for line in lines if line["peer"] in wanted]
     present = {line["peer"] for line in lines}
-    lines += [{"peer": peer, "reason": fault or "its script says nothing of it"} for peer in row.peers if peer not in present]
+    lines += [{"peer": peer, "reason": fault or "its script says nothing of it"}
+              for peer in row.peers if peer not in present]
     # Figures of a script that failed are figures, but that it failed is said of every one of our own answers.
     if fault and own is not None:
         own = {**own, "fault": fault}

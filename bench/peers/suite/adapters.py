@@ -71,8 +71,9 @@ def lof(told):
     found, about = told["time"]["result"], told["time"]["about"]
     ours, off = found["least"]["vicinal"]["seconds"], found["off_float64"]
     # NaN: every row of the sample had a tie at k.
+    ties = "all sampled rows have ties"
     vicinal = {"seconds": ours, "exact": off <= 1e-9 if off == off else None,
-               "exactness": f"sampled scores within {off:.0e} of float64" if off == off else "all sampled rows have ties"}
+               "exactness": f"sampled scores within {off:.0e} of float64" if off == off else ties}
     packages = about["packages"]
     lines = [failed(name, why) for name, why in found["missing"].items()]
     for name, package in (("sklearn_brute", "scikit-learn"), ("sklearnex_float32", "scikit-learn-intelex")):
@@ -171,8 +172,8 @@ def match(told):
     pairs, wrong = errors["pairs"], errors["above_1e-9"] + errors["only_vicinal"]
     vicinal = {"seconds": ours, "exact": wrong == 0,
                "exactness": f"{pairs - wrong:,} of {pairs:,} areas within 1e-9 of GEOS"}
-    lines = [share_line("geopandas", told["geopandas"], statistics.median(told["seconds"]["geopandas_csv"]), ours, pairs,
-                        pairs, "areas by GEOS in float64")]
+    theirs = statistics.median(told["seconds"]["geopandas_csv"])
+    lines = [share_line("geopandas", told["geopandas"], theirs, ours, pairs, pairs, "areas by GEOS in float64")]
     topo = told["topo_tools"]
     if "error" in topo or "similarity_error" not in topo:
         return vicinal, [*lines, failed("topo-tools", topo.get("error", "it wrote no similarities"))]
@@ -194,7 +195,8 @@ def ready(told):
         lines += [share_line(name, found["sides"][name]["version"], line[name]["median"], own["median"],
                              queries - line[name]["wrong"], queries, "queries right", case=case)
                   for name in ("faiss", "panorama", "pdx") if name in line]
-    return {"exact": checked > 0 and wrong == 0, "exactness": f"{checked - wrong:,} of {checked:,} queries right"}, lines
+    right = f"{checked - wrong:,} of {checked:,} queries right"
+    return {"exact": checked > 0 and wrong == 0, "exactness": right}, lines
 
 
 def read_csv(told):
@@ -213,7 +215,8 @@ def missing(told):
     ours, theirs = (statistics.median(told[name]["seconds"]) for name in ("vicinal", "scikit_learn"))
     filled, differing = told["filled"], told["differing"]
     # Rounding of scikit-learn's may decide ties; a normal table has next to none.
-    vicinal = {"seconds": ours, "exact": differing == 0, "exactness": f"{filled - differing:,} of {filled:,} values agree"}
+    vicinal = {"seconds": ours, "exact": differing == 0,
+               "exactness": f"{filled - differing:,} of {filled:,} values agree"}
     return vicinal, [share_line("sklearn", told["scikit_learn"]["version"], theirs, ours, filled - differing, filled,
                                 "values agree")]
 
@@ -229,8 +232,8 @@ def gpu_knn(told):
         if name.startswith("vicinal"):
             continue
         lines.append(failed(name, peer["error"]) if "error" in peer else
-                     share_line(name, peer.get("version"), peer["median_ms"] / 1e3, ours, peer["right"], peer["checked"],
-                                "sampled queries right"))
+                     share_line(name, peer.get("version"), peer["median_ms"] / 1e3, ours, peer["right"],
+                                peer["checked"], "sampled queries right"))
     return {"seconds": ours, "exact": own["right"] == own["checked"] == own["distances_right"],
             "exactness": f"{own['right']} of {own['checked']} sampled queries right"}, lines
 

@@ -13,8 +13,9 @@ import catalog
 from environments import PEERS, Unavailable, last_line
 
 SOURCE = PEERS.parents[1]
-SCRIPTS = {"kmeans": PEERS / "kmeans.py", "lof": PEERS / "lof.py", "lof_packages": PEERS / "lof.py", "lle": PEERS / "lle.py",
-           "ordering": PEERS / "ordering.py", "density": PEERS / "density.py", "optics": PEERS / "density.py",
+SCRIPTS = {"kmeans": PEERS / "kmeans.py", "lof": PEERS / "lof.py", "lof_packages": PEERS / "lof.py",
+           "lle": PEERS / "lle.py", "ordering": PEERS / "ordering.py", "density": PEERS / "density.py",
+           "optics": PEERS / "density.py",
            "match": PEERS / "match.py", "ready": PEERS / "ready_index.py", "read": PEERS / "read_csv.py",
            "missing": SOURCE / "bench/missing.py", "cudss": PEERS / "cudss.py"}
 GPU_SCRIPTS = {"gpu_knn": "knn.py", "gpu_kmeans": "kmeans.py"}
@@ -61,9 +62,9 @@ class Run:
         row, options, threads = self.row, self.options, str(self.options.threads)
         environment = {**os.environ, "VICINAL_COMMAND": str(self.builds.command()), "PYTHONUNBUFFERED": "1"}
         if row.script == "knn":
-            return [self.builds.bench, "knn", *self.words(), "--verify", "--threads", threads, "--device", "cpu", "--peers",
-                    ",".join(row.peers), "--peers-python", self.python, "--peers-dir", PEERS, "--peer-timeout",
-                    max(1, int(options.timeout / (len(row.peers) + 1))), "--commit", options.commit, "-o", self.output,
+            return [self.builds.bench, "knn", *self.words(), "--verify", "--threads", threads, "--device", "cpu",
+                    "--peers", ",".join(row.peers), "--peers-python", self.python, "--peers-dir", PEERS,
+                    "--peer-timeout", max(1, int(options.timeout / (len(row.peers) + 1))), "--commit", options.commit, "-o", self.output,
                     "--quiet"], environment
         if row.script in GPU_SCRIPTS:
             carried = self.carried()

@@ -95,8 +95,8 @@ class Environments:
         marker = folder / "made-from"
         if not (marker.is_file() and marker.read_text().strip() == wanted and os.access(python, os.X_OK)):
             if not self.install:
-                raise Unavailable(f"there is no environment bench/{environment.folder} of the current requirements, and "
-                                  "--no-install forbids to make it")
+                raise Unavailable(f"there is no environment bench/{environment.folder} of the current requirements, "
+                                  "and --no-install forbids to make it")
             self.make(environment, folder, python)
             marker.write_text(wanted + "\n")
         if environment.native:

@@ -6,7 +6,6 @@ import math
 import os
 import pathlib
 import platform
-import re
 import sys
 
 from environments import PEERS
@@ -20,7 +19,8 @@ RESULTS = PEERS.parent / "results"
 def machine_kind():
     """The short name of this kind of machine in the names of results, as xeon2 or epyc2: vendor's family and cores."""
     name = shared.processor().lower()
-    family = next((word for word in ("xeon", "epyc", "ryzen", "core", "apple", "neoverse", "graviton") if word in name), None)
+    families = ("xeon", "epyc", "ryzen", "core", "apple", "neoverse", "graviton")
+    family = next((word for word in families if word in name), None)
     return f"{family or platform.machine().replace('_', '-')}{os.cpu_count()}"
 
 
@@ -37,8 +37,7 @@ def finish(line):
     seconds, ours = line.get("seconds"), line.get("our_seconds")
     if "reason" in line:
         return line
-    times = [value for value in (seconds, ours) if isinstance(value, (int, float)) and math.isfinite(value) and value > 0]
-    if len(times) < 2:
+    if not all(isinstance(value, (int, float)) and math.isfinite(value) and value > 0 for value in (seconds, ours)):
         return {**line, "reason": "its script measured no time"}
     if not line.get("exactness") or not math.isfinite(line.get("share", math.nan)):
         return {**line, "reason": "its script compared no answers"}
@@ -77,21 +76,23 @@ def table(rows):
             lines.append((row["row"], "vicinal", row["version"], "", seconds, "", own["exactness"] + wrong))
         for line in row["peers"]:
             if is_complete(line):
-                lines.append((place(row, line), line["peer"], str(line.get("version") or "?"), seconds_text(line["seconds"]),
-                              seconds_text(line["our_seconds"]), f"{line['ratio']:.2f}", line["exactness"]))
+                lines.append((place(row, line), line["peer"], str(line.get("version") or "?"),
+                              seconds_text(line["seconds"]), seconds_text(line["our_seconds"]),
+                              f"{line['ratio']:.2f}", line["exactness"]))
             else:
                 lines.append((place(row, line), line["peer"], "", "", "", "-", "not compared"))
                 reasons += f"{place(row, line)}, {line['peer']}: {line['reason']}\n"
     return columns(lines) + ("\nNot compared, and why:\n" + reasons if reasons else "")
 
 
-def stored(folder, kind, size, names=None):
+def stored(folder, kind, size):
     """The newest run of this kind of machine and size: (path, result), or None."""
     found = []
     for path in pathlib.Path(folder).glob(f"bench-{kind}-*.json"):
         try:
             told = json.loads(path.read_text())
-            if re.match(r"bench-.*\d{4}-\d\d-\d\d", path.name) and told["size"] == size and told["machine_kind"] == kind:
+            # A kind may begin with the name of another one.
+            if told["size"] == size and told["machine_kind"] == kind:
                 found.append((told["date"], path, told))
         except (OSError, ValueError, KeyError, TypeError):
             continue

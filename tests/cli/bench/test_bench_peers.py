@@ -1,6 +1,6 @@
-"""`vicinal-bench peers`: the listing, wrong arguments, libraries that are missing, rows that are compared, what is said of
-lines without figures, and the comparison with a stored run. No time is judged."""
-# ctest: COST 40
+"""`vicinal-bench peers`: the listing, wrong arguments, libraries that are missing, rows that are compared, what is said
+of lines without figures, and the comparison with a stored run. No time is judged."""
+# ctest: COST 60
 
 import json
 import pathlib
@@ -29,7 +29,8 @@ def peers(vicinal):
 def here(peers):
     """With the Python of the tests, which has scikit-learn and SciPy, and installs nothing."""
     pytest.importorskip("sklearn")
-    return lambda *arguments: peers(*arguments, "--quick", "--no-install", "--python", sys.executable, "--threads", 2)
+    given = ["--quick", "--no-install", "--python", sys.executable, "--threads", 2]
+    return lambda *arguments: peers(*arguments, *given, timeout=880)
 
 
 def test_help_and_its_examples(run_examples):
@@ -85,7 +86,8 @@ def test_a_row_of_which_no_library_is_there(peers, tmp_path):
     """A Python without packages: a reason for every library, and the exit code of missing files."""
     empty = tmp_path / "empty"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", empty], check=True)
-    done = peers("knn-uniform3", "kmeans-500k", "--quick", "--no-install", "--python", empty / "bin/python", "-o", "r.json")
+    python = empty / "bin/python"
+    done = peers("knn-uniform3", "kmeans-500k", "--quick", "--no-install", "--python", python, "-o", "r.json")
     assert done.returncode == DATA and "no library could be compared" in done.stderr
     told = json.loads((tmp_path / "r.json").read_text())
     lines = [line for row in told["rows"] for line in row["peers"]]
@@ -133,8 +135,8 @@ def test_the_minute_of_continuous_integration(here, tmp_path):
     """Rows whose libraries the tests have: each line complete, each answer of vicinal exact. How long it takes is not
     judged."""
     libraries = "sklearn,sklearn-tree,sklearn_brute,scipy,pandas,pyarrow,geopandas"
-    rows = ["knn-gaussian41", "knn-uniform3", "knn-duplicates3", "lof-100k", "lle-10k", "density-250k-2", "density-optics",
-            "match-nyc", "read-csv", "missing-100k"]
+    rows = ["knn-gaussian41", "knn-uniform3", "knn-duplicates3", "lof-100k", "lle-10k", "density-250k-2",
+            "density-optics", "match-nyc", "read-csv", "missing-100k"]
     done = here(*rows, "--libraries", libraries, "--verify", "-o", "result.json")
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads((tmp_path / "result.json").read_text())
@@ -192,7 +194,8 @@ def test_a_wrong_answer_of_ours_is_said():
     told = {"seconds": {"median": 1.0}, "verified_queries": 64, "wrong_queries": 1, "queries": 10, "peers": []}
     own, _ = adapters.knn(told)
     assert own["exact"] is False
-    assert "63 of 64 sampled queries right WRONG" in report.table([{"row": "r", "version": "0", "vicinal": own, "peers": []}])
+    rows = [{"row": "r", "version": "0", "vicinal": own, "peers": []}]
+    assert "63 of 64 sampled queries right WRONG" in report.table(rows)
 
 
 def test_results_that_are_stored_have_the_shape_of_today():
