@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -13,7 +12,6 @@
 #include <system_error>
 #include <vector>
 
-#include "base/output.hpp"
 #include "command/commands.hpp"
 #include "command/peers.hpp"
 #include "vicinal/error.hpp"

@@ -60,7 +60,7 @@ class Run:
     def command(self):
         """(words, environment) of the script's process."""
         row, options, threads = self.row, self.options, str(self.options.threads)
-        environment = {**os.environ, "VICINAL_COMMAND": str(self.builds.command()), "PYTHONUNBUFFERED": "1"}
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         if row.script == "knn":
             return [self.builds.bench, "knn", *self.words(), "--verify", "--threads", threads, "--device", "cpu",
                     "--peers", ",".join(row.peers), "--peers-python", self.python, "--peers-dir", PEERS,
@@ -72,6 +72,7 @@ class Run:
             environment["VICINAL_CUDA_PLUGIN"] = str(carried / "libvicinal_cuda.so")
             return [self.python, carried / GPU_SCRIPTS[row.script], carried, *self.words(), "-o", self.output,
                     "--commit", options.commit], environment
+        environment["VICINAL_COMMAND"] = str(self.builds.command())
         words = [self.python, SCRIPTS[row.script]]
         if row.script == "match":
             words.append(self.builds.command())
