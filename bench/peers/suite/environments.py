@@ -23,15 +23,15 @@ class Environment:
     folder: str
     requirements: str
     pythons: tuple[str, ...] = ("3.11", "3.12", "3.13")
-    native: bool = False  # whether build_native.py compiles C++ peers into it
+    native: str = ""  # the part of build_native.py that is compiled into it
     no_dependencies: bool = False  # whether the requirements name all that is needed, and pip must add nothing
 
 
 ENVIRONMENTS = {
-    "knn": Environment(".venv-peers", "requirements.txt", native=True),
+    "knn": Environment(".venv-peers", "requirements.txt", native="knn"),
     "kmeans": Environment(".venv-peers-kmeans", "requirements-kmeans.txt", pythons=("3.11",)),
     "outliers": Environment(".venv-peers-outliers", "requirements-outliers.txt", no_dependencies=True),
-    "lle": Environment(".venv-peers-lle", "requirements-lle.txt", native=True),
+    "lle": Environment(".venv-peers-lle", "requirements-lle.txt", native="lle"),
     "density": Environment(".venv-peers-density", "requirements-density.txt"),
     "match": Environment(".venv-peers-match", "requirements-match.txt"),
     "csv": Environment(".venv-peers-csv", "requirements-csv.txt"),
@@ -100,7 +100,8 @@ class Environments:
             self.make(environment, folder, python)
             marker.write_text(wanted + "\n")
         if environment.native:
-            self.call([python, PEERS / "build_native.py"], f"compiling the C++ peers of bench/{environment.folder}")
+            words = [python, PEERS / "build_native.py", "--part", environment.native]
+            self.call(words, f"compiling the C++ peers of bench/{environment.folder}")
         return str(python)
 
     def make(self, environment, folder, python):
