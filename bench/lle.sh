@@ -6,7 +6,7 @@
 #
 #   bench/lle.sh build/release/cli/vicinal FOLDER [PYTHON [PART...]]
 set -euo pipefail
-command=$1 folder=$2 python=${3:-bench/.venv-peers/bin/python}
+command=$1 folder=$2 python=${3:-bench/.venv-peers-lle/bin/python}
 parts=("${@:4}")
 [[ ${#parts[@]} -gt 0 ]] || parts=(ordering time large)
 machine=${VICINAL_MACHINE:-$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)}

@@ -1,20 +1,26 @@
 """What the planner's question costs: `vicinal-bench knn` with method automatic, kdtree and fused, in turns.
 
-    planner.py --command build/release/bench/vicinal-bench --name kdd --commit ID -o planner.json -- --table-file t.npy ... -k 20
+    planner.py --command build/release/bench/vicinal-bench --commit ID -o planner.json [NAME...]
 
-What stands after `--` is what `vicinal-bench knn` is told of the data. Each method first makes one call; kdtree or fused
-that takes more than three times as long as automatic then, or whose process takes ten times as long, takes no further
-part. The others take --turns turns, each a process of its own that makes two calls and times the second. The row is put
-into the JSON file, whose other rows are kept.
+NAMEs are those of the group knn in peers/suite/catalog.py, without "knn-"; all where none is given. kdd needs the
+table that `vicinal-bench peers knn-kdd` writes into build/bench: -o is in the same folder. Each method first makes one
+call; kdtree or fused that takes more than three times as long as automatic then, or whose process takes ten times as
+long, takes no further part. The others take --turns turns, each a process of its own that makes two calls and times the
+second. The row is put into the JSON file, whose other rows are kept.
 `ratio` is automatic's median over the better of the other two, `ratio_of_least` the same of the least times.
 """
 
 import argparse
 import json
 import pathlib
+import shlex
 import statistics
 import subprocess
+import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "peers" / "suite"))
+import catalog  # noqa: E402
 
 
 def call(options, method, warmup, timeout=None):
@@ -35,12 +41,25 @@ def once(options, method, timeout):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--command", required=True)
-    parser.add_argument("--name", required=True, help="of the row")
     parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--commit")
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
-    parser.add_argument("words", nargs="+")
+    parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
+    known = catalog.planner_rows()
+    for name in options.names:
+        if name not in known:
+            parser.error(f"there is no data set '{name}'; there are: {' '.join(known)}")
+    for name in options.names or known:
+        options.name = name
+        options.words = shlex.split(known[name].format(work=shlex.quote(str(options.output.resolve().parent))))
+        if name == "kdd" and not pathlib.Path(options.words[1]).exists():
+            print(f"kdd: left out, `vicinal-bench peers knn-kdd` makes {options.words[1]}")
+            continue
+        measure(options)
+
+
+def measure(options):
     began = time.perf_counter()
     first = {"automatic": once(options, "automatic", None)}
     timeout = 10 * (time.perf_counter() - began)

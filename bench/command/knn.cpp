@@ -277,7 +277,7 @@ Command add_bench_knn(const Parser& root) {
       .group(peers);
   knn_app
       .add_option("--peers-python", bench->peers.python,
-                  "Python that has them [VICINAL_PEERS_PYTHON, else what `./dev bench --peers` made]")
+                  "Python that has them [VICINAL_PEERS_PYTHON, else what `vicinal-bench peers knn` made]")
       .type_name("FILE")
       .group(peers);
   knn_app.add_option("--peers-dir", bench->peers.dir, "Folder of knn.py [bench/peers of the source tree]")

@@ -31,17 +31,7 @@ namespace fs = std::filesystem;
 
 const std::vector<std::string> kBrute = {"faiss", "sklearn", "sklearnex"};
 const std::vector<std::string> kTrees = {"sklearn-tree", "scipy", "pykdtree", "nanoflann", "libann"};
-constexpr const char* kHowToMake = "make it with `./dev bench --peers` in vicinal's source tree";
-
-/// The folder of the source tree that holds knn.py, searched from this command's own folder upwards; may be empty.
-fs::path find_peers_dir() {
-  std::error_code error;
-  for (fs::path at = fs::read_symlink("/proc/self/exe", error).parent_path(); at.has_relative_path();
-       at = at.parent_path()) {
-    if (fs::exists(at / "bench/peers/knn.py", error)) return at / "bench/peers";
-  }
-  return {};
-}
+constexpr const char* kHowToMake = "make it with `vicinal-bench peers knn` in vicinal's source tree";
 
 fs::path peers_script(const PeerOptions& options) {
   const fs::path dir = options.dir.empty() ? find_peers_dir() : fs::path(options.dir);
@@ -109,6 +99,15 @@ struct PeerFailed {
 };
 
 }  // namespace
+
+fs::path find_peers_dir() {
+  std::error_code error;
+  for (fs::path at = fs::read_symlink("/proc/self/exe", error).parent_path(); at.has_relative_path();
+       at = at.parent_path()) {
+    if (fs::exists(at / "bench/peers/knn.py", error)) return at / "bench/peers";
+  }
+  return {};
+}
 
 ScratchFolder::ScratchFolder() {
   std::string name = (fs::temp_directory_path() / "vicinal-peers-XXXXXX").string();

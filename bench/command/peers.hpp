@@ -19,7 +19,7 @@ namespace vicinal::cli {
 
 struct PeerOptions {
   std::string names;     ///< faiss,scipy or all, brute, trees; empty: no peers
-  std::string python;    ///< empty: VICINAL_PEERS_PYTHON, then the environment that `./dev bench --peers` makes
+  std::string python;    ///< empty: VICINAL_PEERS_PYTHON, then the environment that `vicinal-bench peers` makes
   std::string dir;       ///< folder of knn.py; empty: bench/peers of the source tree that this command was built in
   double timeout = 600;  ///< seconds for all calls of one peer together
 };
@@ -28,6 +28,9 @@ struct PeerOptions {
 std::vector<std::string> peer_choices();
 /// The peers that `names` asks for, each once. Throws `invalid_argument` listing what there is.
 std::vector<std::string> peers_from(const std::string& names);
+
+/// The folder bench/peers of the source tree that this command was built in; empty if there is none above it.
+std::filesystem::path find_peers_dir();
 
 class PeerProcess;
 

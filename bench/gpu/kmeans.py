@@ -1,11 +1,12 @@
-"""Milliseconds of one Lloyd iteration on rows that lie on the device, beside torch in float32 and TF32 and flash-kmeans.
+"""Milliseconds of one Lloyd iteration on rows that lie on the device, beside torch in float32 and TF32, flash-kmeans
+and cuML.
 
     python3 bench/gpu/kmeans.py FOLDER [-o FILE.json] [--commit C] [--no-peers] [JOB...]
 
 FOLDER holds libvicinal, its plug-in and libvicinal_bench.so (carry.sh). All start from the same rows in the same run.
 An iteration is the difference between a run of 25 and a run of 5, divided by 20, least of each kind, so that reading,
-checking and the last assignment do not count. The labels of our longest run are held against float64 distances to its
-centers, for every row.
+checking and the last assignment do not count. The labels of each library's longest run are held against float64
+distances to the centers that they belong to, for every row.
 """
 
 import time
@@ -77,13 +78,14 @@ class Torch:
         measure.synchronize()
         begin = time.perf_counter()
         for _ in range(iterations):
+            before = centres
             half = centres.square().sum(1) / 2
             labels = torch.cat([(half - rows @ centres.T).argmin(1) for rows in self.table.split(step)])
             sums = torch.zeros_like(centres).index_add_(0, labels, self.table)
             counts = torch.bincount(labels, minlength=len(centres))
             centres = torch.where(counts[:, None] > 0, sums / counts[:, None], centres)
         measure.synchronize()
-        self.labels = labels
+        self.labels, self.centres = labels, before
         torch.backends.cuda.matmul.allow_tf32 = False
         return time.perf_counter() - begin, iterations
 
@@ -99,13 +101,37 @@ class Flash:
     def run(self, iterations):
         measure.synchronize()
         begin = time.perf_counter()
-        self.work(self.table, n_clusters=self.start.shape[1], max_iters=iterations, tol=-1.0,
-                  init_centroids=self.start.clone())
+        found = self.work(self.table, n_clusters=self.start.shape[1], max_iters=iterations, tol=-1.0,
+                          init_centroids=self.start.clone())
         measure.synchronize()
-        return time.perf_counter() - begin, iterations
+        seconds = time.perf_counter() - begin
+        self.labels, self.centres = found[0][0], found[1][0]
+        return seconds, iterations
 
     def about(self):
         return {}
+
+
+class CuML:
+    def __init__(self, table, start):
+        import cuml
+
+        self.KMeans, self.table, self.start = cuml.KMeans, table, start.cpu().numpy()
+        self.version = cuml.__version__
+
+    def run(self, iterations):
+        model = self.KMeans(n_clusters=len(self.start), init=self.start, n_init=1, max_iter=iterations, tol=0.0,
+                            output_type="numpy")
+        measure.synchronize()
+        begin = time.perf_counter()
+        model.fit(self.table)
+        measure.synchronize()
+        seconds = time.perf_counter() - begin
+        self.labels, self.centres = model.labels_, model.cluster_centers_
+        return seconds, int(model.n_iter_)
+
+    def about(self):
+        return {"version": self.version}
 
 
 def iteration(work, rounds=3):
@@ -122,8 +148,8 @@ def iteration(work, rounds=3):
 def wrong_labels(table, centres, labels, device):
     """Rows whose label is not the first of the least float64 distances. Torch adds squares in an order of its own, so
     that a row is right when no center is nearer by more than what such sums may differ by."""
-    centres = torch.from_numpy(centres).to(device)
-    labels = torch.from_numpy(labels).to(device).long()
+    centres = torch.as_tensor(centres).to(device).double()
+    labels = torch.as_tensor(labels).to(device).long()
     half = centres.square().sum(1)
     wrong = 0
     step = max(1, (1 << 27) // max(len(centres), table.shape[1]))
@@ -159,6 +185,11 @@ def run_job(report, ours, name, options):
     if kind == "host":
         ours = library.Vicinal(options.folder, options.device, device_memory_limit=HOST_LIMIT)
 
+    def checked(work):
+        found = iteration(work)
+        found["wrong_labels"] = wrong_labels(table, work.centres, work.labels, options.device)
+        return found
+
     def ours_measured():
         work = Ours(ours, table, start)
         found = iteration(work, rounds=1 if kind == "host" else 3)
@@ -167,9 +198,10 @@ def run_job(report, ours, name, options):
 
     works = {"vicinal": ours_measured}
     if not options.no_peers and kind != "host":
-        works["torch float32"] = lambda: iteration(Torch(table, start, False))
-        works["torch TF32"] = lambda: iteration(Torch(table, start, True))
-        works["flash-kmeans"] = lambda: iteration(Flash(table, start))
+        works["torch float32"] = lambda: checked(Torch(table, start, False))
+        works["torch TF32"] = lambda: checked(Torch(table, start, True))
+        works["flash-kmeans"] = lambda: checked(Flash(table, start))
+        works["cuml"] = lambda: checked(CuML(table, start))
     for who, work in works.items():
         if not report.attempt(results, who, work) or "error" in results[who]:
             continue

@@ -49,9 +49,13 @@ def build_cholmod_order(force):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nanoflann", metavar="HEADER", default=os.environ.get("VICINAL_NANOFLANN"))
+    parser.add_argument("--part", choices=["all", "knn", "lle"], default="all", help="compile what these scripts need")
     parser.add_argument("--force", action="store_true", help="also where the library is newer than its source")
     options = parser.parse_args()
-    build_cholmod_order(options.force)
+    if options.part != "knn":
+        build_cholmod_order(options.force)
+    if options.part == "lle":
+        return
     library = pathlib.Path(sys.prefix) / "lib" / "libnanoflann_ann.so"
     source = HERE / "nanoflann_ann.cpp"
     if library.exists() and library.stat().st_mtime > source.stat().st_mtime and not options.force:

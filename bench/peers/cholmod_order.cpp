@@ -4,6 +4,8 @@
 #include <metis.h>
 #include <suitesparse/cholmod.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
@@ -85,11 +87,22 @@ int main(int argc, char** argv) {
   const Seconds numeric = timed([&] { cholmod_l_factorize(a, factor, &common); });
   cholmod_dense* b = cholmod_l_ones(n, 8, CHOLMOD_REAL, &common);
   const Seconds solve = timed([&] { cholmod_l_solve(CHOLMOD_A, factor, b, &common); });
+  // The largest difference between the given right side and the matrix times the solution, of one column.
+  const auto* x = static_cast<const double*>(cholmod_l_solve(CHOLMOD_A, factor, b, &common)->x);
+  double residual = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    double sum = (1 + static_cast<double>(first[j + 1] - first[j])) * x[j];
+    for (std::int64_t e = first[j]; e < first[j + 1]; ++e) sum -= x[ids[e]];
+    residual = std::max(residual, std::abs(sum - 1));
+  }
   std::printf(
-      "{\"metis_seconds\": %.4f, \"metis_cpu\": %.4f, \"symbolic_seconds\": %.4f, \"factor_seconds\": %.4f, "
-      "\"factor_cpu\": %.4f, \"solve_8_seconds\": %.4f, \"fill\": %.0f, \"flops\": %.6g, \"factor_bytes\": %.0f, "
+      "{\"metis\": \"%d.%d.%d\", \"cholmod\": \"%d.%d.%d\", \"residual\": %.3g, \"metis_seconds\": %.6f, "
+      "\"metis_cpu\": %.6f, \"symbolic_seconds\": %.6f, "
+      "\"factor_seconds\": %.6f, "
+      "\"factor_cpu\": %.6f, \"solve_8_seconds\": %.6f, \"fill\": %.0f, \"flops\": %.6g, \"factor_bytes\": %.0f, "
       "\"peak_bytes\": %zu, \"status\": %d}\n",
-      metis.wall, metis.cpu, symbolic.wall, numeric.wall, numeric.cpu, solve.wall, common.lnz, common.fl,
-      8 * static_cast<double>(factor->xsize), common.memory_usage, common.status);
+      METIS_VER_MAJOR, METIS_VER_MINOR, METIS_VER_SUBMINOR, CHOLMOD_MAIN_VERSION, CHOLMOD_SUB_VERSION,
+      CHOLMOD_SUBSUB_VERSION, residual, metis.wall, metis.cpu, symbolic.wall, numeric.wall, numeric.cpu, solve.wall,
+      common.lnz, common.fl, 8 * static_cast<double>(factor->xsize), common.memory_usage, common.status);
   return 0;
 }

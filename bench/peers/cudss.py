@@ -235,6 +235,7 @@ def ours(arguments, n):
     told = {key: value for key, value in found.items() if key.endswith("seconds")}
     for key in ("fill", "flops"):
         told[key] = sum(piece[key] for piece in found["pieces"])
+    told["residual"] = max(value / piece["norm"] for piece in found["pieces"] for value in piece["residuals"])
     return told
 
 

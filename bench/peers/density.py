@@ -468,6 +468,8 @@ def optics_times(ours, options, keep):
               "blobs 2": centers[draws.integers(0, 30, blobs)] + draws.standard_normal((blobs, 2))}
     ours.threads, lines = 1, []
     for name, rows in tables.items():
+        if options.only and name not in options.only:
+            continue
         table = ours.save("rows.npy", rows)
         line = {"table": name, "rows": len(rows), "cols": rows.shape[1], "min_samples": 5}
         for method in ("kdtree", "direct"):
@@ -601,9 +603,24 @@ def times(ours, options, keep):
                     "min_cluster_size": 25, "threads": ours.threads, "load": os.getloadavg()[0]}
             lines.append(line)
             time_one(ours, options, line, table, least)
+            line["sample"] = sample_is_exact(ours, rows, least)
             keep(lines)
             print(json.dumps(line), flush=True)
     return lines
+
+
+def sample_is_exact(ours, rows, least):
+    """A spanning tree of a sample of the rows, compared with all pairs of them in float64."""
+    compared = sample_of(rows, 2_000)
+    table = ours.save("sample.npy", compared)
+    _, tree = ours.arrays("spanning-tree", table, "--min-samples", least, "--exclude-self")
+    expected = lengths_by_prim(compared, least + 1)
+    off = np.abs(np.sort(tree["lengths"]) - expected) / np.maximum(expected, np.finfo(float).tiny)
+    found = {"rows": len(compared), "length_error": float(off.max())}
+    found["wrong_edges"], found["joins_all_rows"] = wrong_edges(compared, tree, least + 1)
+    require(found["length_error"] <= NEAR and found["wrong_edges"] == 0 and found["joins_all_rows"],
+            f"the tree of {len(compared)} rows: {found}")
+    return found
 
 
 def time_one(ours, options, line, table, least):
@@ -703,6 +720,14 @@ def growth(ours, options, keep):
     return lines
 
 
+def version_of(package):
+    """None: it is not installed, and whatever needs it says so."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 SECTIONS = {"agreement": agreement, "memory": memory, "dbscan": dbscan_times, "optics": optics_times,
             "growth": growth, "time": times}
 
@@ -733,7 +758,7 @@ def main():
         sys.exit("density.py: VICINAL_DATA does not name the folder that holds adbench/")
     warnings.filterwarnings("ignore")
     packages = ("scikit-learn", "hdbscan", "fast_hdbscan", "quitefastmst", "numba", "numpy", "scipy")
-    versions = {name: importlib.metadata.version(name) for name in packages}
+    versions = {name: version_of(name) for name in packages}
     measured = {"processor": result.processor(), "packages": versions, "sample": options.sample}
     with tempfile.TemporaryDirectory() as folder:
         for section in sections:

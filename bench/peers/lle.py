@@ -8,6 +8,8 @@
              noisy; trustworthiness and continuity; scikit-learn's and tapkee's beside them
     time     Swiss rolls of 10,000 to a million rows, all variants, beside scikit-learn (sparse eigensolver) up to 30,000 and
              tapkee up to 50,000
+    paired   a Swiss roll (--rows N), standard variant, in turns with scikit-learn and tapkee: seconds, and how much larger
+             the error |(I - W) Y|^2 of their embeddings is than ours, by weights that NumPy computes in float64
     large    what is not a surface in three columns: 300,000 points of a cube, the ten quantities of the 50,000 rows of
              Covertype, and MNIST's 70,000 images by lanczos (both of $VICINAL_DATA)
 
@@ -28,14 +30,18 @@ import warnings
 
 import numpy as np
 import sklearn
-import tapkee
 from sklearn import datasets
 from sklearn.manifold import LocallyLinearEmbedding
 
 import result
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "cli"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "cli" / "lle"))
 import lle_factor  # noqa: E402
+
+try:
+    import tapkee
+except ImportError as error:
+    tapkee, no_tapkee = None, f"{type(error).__name__}: {error}"
 
 K = 12
 VARIANTS = ("standard", "modified", "hessian", "hessian_sklearn", "ltsa")
@@ -46,7 +52,7 @@ MOST_SINE = 1e-6
 # Affine residuals: standard as in the reference table, rounded as there, the others up to twice its figures.
 MOST_LEFT = {("swiss", "standard"): 1.25e-2, ("swiss", "modified"): 2e-4, ("swiss", "ltsa"): 5e-5, ("swiss", "hessian"): 2.4e-5,
              ("curve", "standard"): 1.4e-2, ("curve", "modified"): 4e-5, ("curve", "ltsa"): 4e-6, ("curve", "hessian"): 2.4e-5}
-kept = {"same": [], "quality": [], "times": [], "large": []}
+kept = {"same": [], "quality": [], "times": [], "paired": [], "large": []}
 
 
 def note(section, **told):
@@ -86,6 +92,8 @@ def by_sklearn(rows, variant, solver):
 
 
 def by_tapkee(rows, variant):
+    if tapkee is None:
+        raise ImportError(no_tapkee)
     return tapkee.embed(np.asfortranarray(rows.T), method=TAPKEE[variant], num_neighbors=K, target_dimension=2)
 
 
@@ -195,6 +203,45 @@ def timed(command):
             yield "refused" not in told, f"{variant}, {n}: {told.get('refused')}"
 
 
+def error_of(factor, points):
+    """|(I - W) Y|^2 of an embedding, made orthonormal and free of the constant vector: what LLE minimizes."""
+    basis = np.linalg.qr(points - points.mean(0))[0]
+    return float(np.square(factor @ basis).sum())
+
+
+def paired(command):
+    """Ours is the whole command, which reads the rows and writes the embedding, too."""
+    from lu import factor_of
+
+    rows = datasets.make_swiss_roll(arguments.rows, random_state=0)[0]
+    factor = factor_of(rows, neighbors(command, rows))
+    peers = {"sklearn": lambda: by_sklearn(rows, "standard", "auto"), "tapkee": lambda: by_tapkee(rows, "standard")}
+    told = {"data": "swiss", "rows": len(rows), "variant": "standard", "error": {}, "failed": {}}
+    told["seconds"] = {name: [] for name in ("vicinal", *peers)}
+    for _ in range(arguments.repeat):
+        points, _, said, seconds = run(command, rows, "standard")
+        told["seconds"]["vicinal"].append(seconds)
+        told["error"]["vicinal"] = error_of(factor, points)
+        for name, call in peers.items():
+            if name in told["failed"]:
+                continue
+            start = time.perf_counter()
+            try:
+                theirs = call()
+            except Exception as error:  # a library that is not there, or that fails
+                told["failed"][name] = f"{type(error).__name__}: {error}"
+                continue
+            told["seconds"][name].append(time.perf_counter() - start)
+            told["error"][name] = error_of(factor, theirs)
+    # What the command computes from its own factor; the errors are small differences of large terms.
+    told["eigenvalue_sum"] = said["eigenvalue_sum"]
+    norm = abs(factor).sum(1).max() * abs(factor).sum(0).max()
+    off = abs(told["error"]["vicinal"] - said["eigenvalue_sum"])
+    told["off_eigenvalues"] = off / said["eigenvalue_sum"]
+    note("paired", **told)
+    yield off <= 1e-6 * said["eigenvalue_sum"] + 2.0**-52 * norm, f"paired: error {told['error']['vicinal']}"
+
+
 def covertype(folder):
     quantities = np.loadtxt(folder / "covtype/covertype_sample.csv.gz", delimiter=",", skiprows=1, usecols=range(10))
     return (quantities - quantities.mean(0)) / quantities.std(0)
@@ -222,10 +269,13 @@ def large(command):
 
 
 def main():
-    sections = {"same": same, "quality": quality, "time": timed, "large": large}
+    global arguments
+    sections = {"same": same, "quality": quality, "time": timed, "paired": paired, "large": large}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--command", required=True)
     parser.add_argument("sections", nargs="*", metavar="SECTION", default=list(sections))
+    parser.add_argument("--rows", type=int, default=10_000, help="of paired")
+    parser.add_argument("--repeat", type=int, default=3, help="turns of paired")
     result.add_options(parser)
     arguments = parser.parse_intermixed_args()
     command = str(pathlib.Path(arguments.command).resolve())
@@ -234,7 +284,8 @@ def main():
         for holds, told in sections[name](command):
             if not holds:
                 failures.append(told)
-            versions = {"sklearn": sklearn.__version__, "tapkee": importlib.metadata.version("tapkee")}
+            versions = {"sklearn": sklearn.__version__,
+                        "tapkee": importlib.metadata.version("tapkee") if tapkee else None}
             result.write(arguments, {**versions, **{section: told for section, told in kept.items() if told}})
     for told in failures:
         print("not kept:", told, file=sys.stderr)

@@ -5,15 +5,17 @@
     sets      the ADBench sets of $VICINAL_DATA: equality with scikit-learn, in-sample and novelty, ties counted; ROC-AUC
     offsets   data far from the origin, against a long double reference
     variants  kNN, COF and LoOP against PyOD and PyNomaly
-    time      100,000 x 16 beside scikit-learn and scikit-learn-intelex, in turns
+    time      100,000 x 16 (--rows N, or --table FILE) beside scikit-learn and scikit-learn-intelex, in turns
+    packages  10,000 x 8 (--rows N) beside PyOD (LOF, kNN) and, on 1,000 rows, PyOD's COF and PyNomaly's LoOP, in turns
     kdd       KDD Cup 99, 494,021 rows, from the .gz file: time, memory, attacks among the top 1 %
 
 A tolerance that is not kept is an error in the end. What is done is written after every section. It needs the Python of
-`./dev bench --peers`; `variants` also PyOD, PyNomaly and what they want (numba, python-utils).
+`vicinal-bench peers lof`; `variants` and `packages` need requirements-outliers.txt.
 """
 
 import argparse
 import datetime
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -250,6 +252,85 @@ def variants(ours, options):
     return result
 
 
+def off_float64(rows, scores, count=2):
+    """The largest relative difference between some scores and those that float64 distances of all rows give, of rows
+    whose neighborhoods have no tie at k."""
+    lists = {}
+
+    def list_of(i):
+        if i not in lists:
+            squares = np.zeros(len(rows))
+            for column, value in zip(rows.T, rows[i]):
+                squares += (column - value) ** 2
+            squares[i] = np.inf
+            near = np.argpartition(squares, K)[: K + 1]
+            near = near[np.lexsort((near, squares[near]))]
+            lists[i] = near[:K], np.sqrt(squares[near[:K]]), squares[near[K]] <= squares[near[K - 1]] * (1 + 1e-12)
+        return lists[i]
+
+    def density_of(i):
+        near, distances, tied = list_of(i)
+        reach = [max(distance, list_of(j)[1][K - 1]) for j, distance in zip(near, distances)]
+        return 1 / (np.mean(reach) + 1e-10), tied or any(list_of(j)[2] for j in near)
+
+    off = []
+    for i in np.random.default_rng(4).choice(len(rows), min(5 * count, len(rows)), replace=False):
+        densities = [density_of(j) for j in list_of(i)[0]]
+        own, tied = density_of(i)
+        if not tied and not any(tied for _, tied in densities):
+            off.append(abs(scores[i] * own / np.mean([density for density, _ in densities]) - 1))
+        if len(off) == count:
+            break
+    return float(max(off, default=np.nan))
+
+
+def packages(ours, options):
+    """Each library's own scores in turns with ours, and the largest difference between the two."""
+    draws = np.random.default_rng(2)
+    many, few = draws.standard_normal((options.rows or 10_000, 8)), draws.standard_normal((1_000, 8))
+
+    def of_pyod(module, name, **words):
+        def make(rows):
+            model = getattr(__import__(f"pyod.models.{module}", fromlist=[name]), name)(n_neighbors=K, **words)
+            return lambda: model.fit(rows).decision_scores_
+        return make
+
+    def of_pynomaly(rows):
+        from PyNomaly.loop import LocalOutlierProbability
+
+        return lambda: np.asarray(LocalOutlierProbability(rows, n_neighbors=K).fit().local_outlier_probabilities, float)
+
+    jobs = {"pyod lof": (many, "lof", of_pyod("lof", "LOF", algorithm="kd_tree", novelty=False)),
+            "pyod knn": (many, "knn", of_pyod("knn", "KNN", method="largest")),
+            "pyod cof": (few, "cof_pyod", of_pyod("cof", "COF", method="fast")),
+            "pynomaly loop": (few, "loop", of_pynomaly)}
+    result = []
+    for name, (rows, score, make) in jobs.items():
+        line = {"peer": name, "rows": len(rows), "cols": rows.shape[1], "score": score}
+        result.append(line)
+        try:
+            call = make(rows)
+            call()  # what is compiled at the first call
+        except Exception as error:  # a library that is not there, or that fails
+            line["error"] = f"{type(error).__name__}: {error}"
+            continue
+        table, spent = ours.save("table", rows), {"vicinal": [], "theirs": []}
+        for _ in range(options.repeat):
+            scores = ours.lof(table, "-k", K, "--score", score)
+            spent["vicinal"].append(ours.spent["seconds"])
+            start = time.perf_counter()
+            theirs = call()
+            spent["theirs"].append(time.perf_counter() - start)
+        # Probabilities: the absolute error.
+        line["off"] = float(np.max(np.abs(scores - theirs))) if score == "loop" else worst(scores, theirs)
+        line |= {who: {"seconds": float(np.median(times)), "runs": times} for who, times in spent.items()}
+        if score == "lof":
+            line["off_float64"] = off_float64(rows, scores)
+            require(line["off_float64"] <= 1e-9, f"packages: scores differ from float64 by {line['off_float64']}")
+        print(json.dumps(line), flush=True)
+    return result
+
+
 def timed(call):
     start, cpu = time.perf_counter(), time.process_time()
     call()
@@ -258,26 +339,40 @@ def timed(call):
 
 def times(ours, options):
     from sklearn.neighbors import LocalOutlierFactor
-    from sklearnex.neighbors import LocalOutlierFactor as Intelex
     from threadpoolctl import threadpool_limits
 
-    rows = np.random.default_rng(0).standard_normal((100_000, 16))
+    try:
+        from sklearnex.neighbors import LocalOutlierFactor as Intelex
+    except ImportError as error:
+        Intelex, missing = None, {"sklearnex_float32": f"{type(error).__name__}: {error}"}
+    else:
+        missing = {}
+    if options.table:
+        rows = np.load(options.table).astype(np.float64)[: options.rows]
+    else:
+        rows = np.random.default_rng(0).standard_normal((options.rows or 100_000, 16))
     table, narrow = ours.save("table", rows), rows.astype(np.float32)
     result = {"rows": len(rows), "cols": rows.shape[1], "k": K, "threads": options.threads, "load": os.getloadavg()[0]}
     # Ours is the whole command, which reads the table and writes the scores, too.
-    runs = {"vicinal": [], "sklearn_brute": [], "sklearnex_float32": []}
+    runs = {"vicinal": [], "sklearn_brute": [], **({"sklearnex_float32": []} if Intelex else {})}
     with threadpool_limits(options.threads):
         for turn in range(options.repeat):
             told = json.loads(ours.run("lof", table, "-k", K, "--json", "-o", ours.folder / "scores.npy"))
             runs["vicinal"].append({**ours.spent, "lof_seconds": told["score_seconds"]})
-            model = Intelex(n_neighbors=K, algorithm="brute", n_jobs=options.threads)
-            runs["sklearnex_float32"].append(timed(lambda: model.fit(narrow)))
+            if Intelex:
+                model = Intelex(n_neighbors=K, algorithm="brute", n_jobs=options.threads)
+                runs["sklearnex_float32"].append(timed(lambda: model.fit(narrow)))
             if turn < options.repeat_slow:
                 brute = LocalOutlierFactor(n_neighbors=K, algorithm="brute", n_jobs=options.threads)
                 runs["sklearn_brute"].append(timed(lambda: brute.fit(rows)))
     scores = np.load(ours.folder / "scores.npy")
     result["off_sklearn_brute"] = worst(scores, -brute.negative_outlier_factor_)
-    result["off_sklearnex_float32"] = worst(scores, -np.asarray(model.negative_outlier_factor_, np.float64))
+    if Intelex:
+        result["off_sklearnex_float32"] = worst(scores, -np.asarray(model.negative_outlier_factor_, np.float64))
+    result["missing"] = missing
+    result["off_float64"] = off_float64(rows, scores)
+    # Densities of equal rows are sums of rounding errors; else sums of k numbers, and the roots in them, differ little.
+    require(result["off_float64"] <= 1e-9, f"time: scores differ from float64 by {result['off_float64']}")
     result["least"] = {peer: {key: min(run[key] for run in runs[peer]) for key in ("seconds", "cpu")} for peer in runs}
     result["runs"] = runs
     print(json.dumps(result), flush=True)
@@ -298,7 +393,18 @@ def kdd(ours, options):
     return result
 
 
-SECTIONS = {"sets": sets, "offsets": offsets, "variants": variants, "time": times, "kdd": kdd}
+SECTIONS = {"sets": sets, "offsets": offsets, "variants": variants, "time": times, "packages": packages, "kdd": kdd}
+PACKAGES = ("scikit-learn", "scikit-learn-intelex", "pyod", "PyNomaly")
+
+
+def versions():
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            pass
+    return found
 
 
 def about(options):
@@ -308,7 +414,7 @@ def about(options):
     version = subprocess.run([options.command, "--version"], capture_output=True, text=True).stdout.strip()
     return {"version": version, "commit": options.commit, "cpu": cpu, "cores": os.cpu_count(), "k": K,
             "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-            "sklearn": sklearn.__version__, "numpy": np.__version__}
+            "sklearn": sklearn.__version__, "numpy": np.__version__, "packages": versions()}
 
 
 def main():
@@ -321,13 +427,15 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--repeat-slow", type=int, default=1, help="turns of scikit-learn's brute")
     parser.add_argument("--kdd-label", default="41")
+    parser.add_argument("--rows", type=int, help="of the tables of time and packages")
+    parser.add_argument("--table", help="rows of time instead of normal draws (.npy)")
     parser.add_argument("-o", "--output", type=pathlib.Path)
     options = parser.parse_args()
     for section in options.sections:
         if section not in SECTIONS:
             parser.error(f"there is no section {section}")
     options.data = pathlib.Path(os.environ["VICINAL_DATA"]) if "VICINAL_DATA" in os.environ else None
-    if options.data is None and set(options.sections or SECTIONS) - {"offsets", "time"}:
+    if options.data is None and set(options.sections or SECTIONS) - {"offsets", "time", "packages"}:
         sys.exit("lof.py: VICINAL_DATA does not name the folder that holds adbench/ and kddcup99/")
     result = json.loads(options.output.read_text()) if options.output and options.output.exists() else {}
     with tempfile.TemporaryDirectory() as name:

@@ -60,6 +60,7 @@ def ours(command, rows, folder):
     told["cpu_seconds"] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     told["fill"] = sum(piece["fill"] for piece in said["pieces"])
     told["flops"] = sum(piece["flops"] for piece in said["pieces"])
+    told["residual"] = max(value / piece["norm"] for piece in said["pieces"] for value in piece["residuals"])
     return told
 
 

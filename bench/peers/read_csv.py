@@ -75,7 +75,9 @@ def equal_bits(command, file, folder):
     import pyarrow as pa
     import pyarrow.csv as pc
 
-    subprocess.run([command, "convert", file, folder / "ours.npy", "--quiet"], check=True)
+    # The command of the build tree that vicinal-bench is in.
+    vicinal = pathlib.Path(command).resolve().parents[1] / "cli" / "vicinal"
+    subprocess.run([vicinal, "convert", file, folder / "ours.npy", "--quiet"], check=True)
     ours = np.load(folder / "ours.npy", mmap_mode="r").view(np.int64)
     types = pc.ConvertOptions(column_types=dict.fromkeys(NAMES, pa.float64()))
     found = {"numbers": ours.size}

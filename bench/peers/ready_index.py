@@ -19,7 +19,7 @@ than the rounding of float32 (FAISS' and PDX' own arithmetic), and for vicinal b
 ranks. Beside them, from vicinal-bench ready: the rate at which the same threads read memory, calls of the same shape
 from C++, and one query of a table of 1,000 x 10, which is too short to be timed through Python.
 
-It needs faiss-cpu 1.15 (`./dev bench --peers`) and the package `vicinal` of a release build on PYTHONPATH. PDX has no
+It needs faiss-cpu 1.15 (`vicinal-bench peers ready`) and the package `vicinal` of a release build on PYTHONPATH. PDX has no
 package: it is measured if the module `pdxearch` can be imported, built with clang++ from
 https://github.com/cwida/PDX at 4a2e65e, the last version with PDX-BOND. It searches on one thread only.
 """
@@ -280,6 +280,7 @@ def main():
     parser.add_argument("--scale", type=float, default=1, help="times the rows of made tables")
     parser.add_argument("--pool", type=int, default=POOL, help="queries that calls take in turns")
     parser.add_argument("--without", type=lambda text: text.split(","), default=[], help="sides to leave out")
+    parser.add_argument("--tables-only", action="store_true", help="leave out what vicinal-bench ready says")
     add_options(parser)
     args = parser.parse_args()
 
@@ -287,6 +288,8 @@ def main():
     for kind in args.data:
         result["sets"].append(measured_set(args, kind))
         write(args, result)
+    if args.tables_only:
+        return
     result["alone"] = [ready(args, 1_000_000, 128, "1,24", threads) for threads in args.threads]
     result["small"] = ready(args, 1000, 10, "1", 1)
     write(args, result)

@@ -206,7 +206,7 @@ CASES = {
     "another metric": (["--peers", "scipy", "--metric", "manhattan"], ["--peers", "manhattan"]),
     "a filter": (["--peers", "scipy", "--filter", "filter.npy"], ["--peers", "--filter"]),
     "within itself": (["--peers", "scipy", "--queries", 0], ["--peers", "--queries"]),
-    "no Python": (["--peers", "scipy", "--peers-python", "nowhere"], ["--peers-python", "nowhere", "./dev bench --peers"]),
+    "no Python": (["--peers", "scipy", "--peers-python", "nowhere"], ["--peers-python", "nowhere", "vicinal-bench peers knn"]),
     "no script": (["--peers", "scipy", "--peers-dir", "nowhere"], ["--peers-dir", "nowhere", "knn.py"]),
     "sigma": (["--data", "clusters", "--sigma", -1], ["--sigma", "-1"]),
     "unknown data": (["--data", "noise"], ["--data", "noise", "clusters"]),
