@@ -22,12 +22,11 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kGroupWarps = 2;       // of a block
-constexpr int kGroup = 32;           // queries of a warp
-constexpr int kWaiting = 24;         // candidates of a query that wait for the list
-constexpr int kTakenIn = 16;         // of them, that enter it at a time
-constexpr int kAtOnce = 8;           // rows between two looks at the room for them
-constexpr int kEnough = 3 * kGroup;  // of a warp, which are taken in after a leaf
+constexpr int kGroupWarps = 2;  // of a block
+constexpr int kGroup = 32;      // queries of a warp
+constexpr int kWaiting = 24;    // candidates of a query that wait for the list
+constexpr int kTakenIn = 16;    // of them, that enter it at a time
+constexpr int kAtOnce = 8;      // rows between two looks at the room for them
 constexpr std::uint32_t kNoRow = ~0U;
 
 template <int D>
@@ -323,7 +322,7 @@ class GroupWalker {
       }
       __syncwarp();
     }
-    if (sum_of_warp(waiting_) >= kEnough || last_.key == INFINITY) take_in();
+    if (last_.key == INFINITY) take_in();
     const std::int64_t rows = tree.rows - leaf * kTreeWidth;
     return rows < kTreeWidth ? rows : kTreeWidth;
   }
