@@ -266,6 +266,7 @@ std::vector<const GrowthSystem*> BenchGrowth::chosen() const {
     if (std::find(found.begin(), found.end(), &*at) == found.end()) found.push_back(&*at);
   }
   if (found.empty()) {
+    found.reserve(all.size());
     for (const GrowthSystem& one : all) found.push_back(&one);
   }
   return found;
@@ -334,18 +335,21 @@ std::string growth_sentence(const MeasuredSweep& measured) {
 
 std::vector<double> sizes_of(const MeasuredSweep& measured) {
   std::vector<double> sizes;
+  sizes.reserve(measured.points.size());
   for (const GrowthPoint& point : measured.points) sizes.push_back(static_cast<double>(point.size));
   return sizes;
 }
 
 std::vector<double> least_seconds(const MeasuredSweep& measured) {
   std::vector<double> seconds;
+  seconds.reserve(measured.points.size());
   for (const GrowthPoint& point : measured.points) seconds.push_back(point.least());
   return seconds;
 }
 
 std::vector<double> peak_bytes(const MeasuredSweep& measured) {
   std::vector<double> bytes;
+  bytes.reserve(measured.points.size());
   for (const GrowthPoint& point : measured.points) {
     if (!point.peak_bytes) return {};
     bytes.push_back(*point.peak_bytes);
@@ -355,6 +359,7 @@ std::vector<double> peak_bytes(const MeasuredSweep& measured) {
 
 std::vector<double> counts_of(const MeasuredSweep& measured, const std::string& counter) {
   std::vector<double> counts;
+  counts.reserve(measured.points.size());
   for (const GrowthPoint& point : measured.points) {
     const auto count = point.counts.find(counter);
     if (count == point.counts.end()) return {};

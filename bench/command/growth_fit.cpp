@@ -41,6 +41,7 @@ double ratio_exponent(double from, double to, const GrowthPoint& first, const Gr
 /// A counter that all points have, above 0; else nothing.
 std::vector<double> values_of(const std::vector<GrowthPoint>& points, const std::string& counter) {
   std::vector<double> values;
+  values.reserve(points.size());
   for (const GrowthPoint& point : points) {
     const auto count = point.counts.find(counter);
     if (count == point.counts.end() || !(count->second > 0)) return {};
@@ -169,6 +170,7 @@ std::optional<GrowthFit> fit_growth(const std::vector<double>& sizes, const std:
 
 std::vector<double> step_exponents(const std::vector<double>& sizes, const std::vector<double>& values) {
   std::vector<double> steps;
+  steps.reserve(sizes.size());
   for (std::size_t i = 1; i < sizes.size(); ++i) {
     steps.push_back(exponent_between(values[i - 1], values[i], sizes[i - 1], sizes[i]));
   }
@@ -178,6 +180,8 @@ std::vector<double> step_exponents(const std::vector<double>& sizes, const std::
 std::vector<GrowthBend> find_bends(const std::vector<GrowthPoint>& points, const std::string& letter) {
   std::vector<double> sizes;
   std::vector<double> least;
+  sizes.reserve(points.size());
+  least.reserve(points.size());
   for (const GrowthPoint& point : points) {
     sizes.push_back(static_cast<double>(point.size));
     least.push_back(point.least());

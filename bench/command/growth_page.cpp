@@ -26,6 +26,7 @@ std::string cell(const std::string& text, const char* tag = "td") {
 report::Line line_of(const std::string& name, std::int64_t kind, const std::vector<double>& sizes,
                      const std::vector<double>& values, bool dashed = false) {
   report::Line line{name, report::kind_color(kind), dashed, {}};
+  line.points.reserve(sizes.size());
   for (std::size_t i = 0; i < sizes.size(); ++i) line.points.push_back({sizes[i], values[i]});
   return line;
 }
@@ -54,6 +55,7 @@ report::Drawing seconds_drawing(const MeasuredSystem& measured, const MeasuredSw
   std::vector<report::Line> lines = {line_of("measured", 0, sizes, least_seconds(sweep))};
   if (const auto fit = fit_growth(sizes, least_seconds(sweep))) {
     std::vector<double> fitted;
+    fitted.reserve(sizes.size());
     for (const double size : sizes) fitted.push_back(fit->factor * std::pow(size, fit->exponent));
     lines.push_back(
         line_of(fmt::format("{}^{:.2f}", letter_of(sweep.sweep->axis), fit->exponent), 1, sizes, fitted, true));

@@ -80,6 +80,7 @@ std::shared_ptr<GrowthRows> rows_of(const Context& ctx, const std::string& kind,
 GrowthJob classification(const Context& ctx, const GrowthSizes& sizes, const std::string& kind, Method method) {
   const auto rows = rows_of(ctx, kind, sizes);
   std::vector<std::int64_t> classes;
+  classes.reserve(static_cast<std::size_t>(sizes.n));
   for (std::int64_t i = 0; i < sizes.n; ++i) classes.push_back(i % kClasses);
   const auto labels = std::make_shared<const Labels>(encode_labels(classes));
   const auto answer = std::make_shared<Classification>();
@@ -265,6 +266,8 @@ GrowthJob make_cocluster(const Context& ctx, const GrowthSizes& sizes) {
     return static_cast<std::int64_t>(core::philox_uniform(1, stream, static_cast<std::uint64_t>(e)) *
                                      static_cast<double>(sizes.n));
   };
+  members->a.reserve(static_cast<std::size_t>(sizes.n * sizes.k));
+  members->b.reserve(static_cast<std::size_t>(sizes.n * sizes.k));
   for (std::int64_t e = 0; e < sizes.n * sizes.k; ++e) {
     members->a.push_back(draw(0, e));
     members->b.push_back(draw(1, e));
@@ -294,8 +297,9 @@ Polygons map_of(const GrowthSizes& sizes, std::uint64_t seed) {
     const auto draw = [&](int which) {
       return core::philox_uniform(seed, 7, static_cast<std::uint64_t>(i * 4 + which));
     };
+    const std::int64_t line = i / side;
     const double x = kFeatureSpacing * static_cast<double>(i % side) + 4 * draw(0);
-    const double y = kFeatureSpacing * static_cast<double>(i / side) + 4 * draw(1);
+    const double y = kFeatureSpacing * static_cast<double>(line) + 4 * draw(1);
     const double phase = 2 * std::numbers::pi * draw(2);
     for (std::int64_t e = 0; e < sizes.d; ++e) {
       const double angle = 2 * std::numbers::pi * (static_cast<double>(e) + draw(3)) / static_cast<double>(sizes.d);
@@ -435,6 +439,7 @@ using Sizes = std::vector<std::int64_t>;
 /// Three decades from `first`, by half decades.
 Sizes decades(std::int64_t first) {
   Sizes sizes;
+  sizes.reserve(7);
   for (const std::int64_t step : {10, 32, 100, 320, 1'000, 3'200, 10'000}) sizes.push_back(first * step / 10);
   return sizes;
 }

@@ -193,10 +193,10 @@ class Assembly {
           // Rows ascend in both, so that what is below the diagonal stays there.
           double* to = at < f.own ? f.panel + at * f.height : f.square + (at - f.own) * f.below - f.own;
           for (std::size_t r = of_column; r < runs.size(); ++r) {
-            const std::int64_t begin = std::max(runs[r].begin, j);
-            double* const rows = to + runs[r].at + begin - runs[r].begin;
-            const double* const added = from + j * size + begin;
-            for (std::int64_t i = 0; i < runs[r].end - begin; ++i) rows[i] += added[i];
+            const std::int64_t top = std::max(runs[r].begin, j);
+            double* const rows = to + runs[r].at + top - runs[r].begin;
+            const double* const added = from + j * size + top;
+            for (std::int64_t i = 0; i < runs[r].end - top; ++i) rows[i] += added[i];
           }
         }
       });

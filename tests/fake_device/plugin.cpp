@@ -735,6 +735,7 @@ void spanning_tree(void* engine, const HostCalls* host, const Search* search, Sp
     find_lists(*static_cast<Engine*>(engine), *host, *search, n * search->k, ids, keys, *counters);
     const PairKey key = PairKeys(*search);
     std::vector<std::uint32_t> order;
+    order.reserve(static_cast<std::size_t>(n));
     for (std::int64_t i = n; search->tree != nullptr && i-- > 0;) order.push_back(static_cast<std::uint32_t>(i));
     fake_tree(ids, keys, n, search->k, std::move(order), *host, key, *task);
   });

@@ -81,8 +81,11 @@ def parse(words):
 
 
 def commit():
-    done = subprocess.run(["git", "-C", command.SOURCE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    return done.stdout.strip() or "unknown"
+    words = ["git", "-C", command.SOURCE, "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(words, capture_output=True, text=True).stdout.strip() or "unknown"
+    except OSError:  # there is no git
+        return "unknown"
 
 
 def chosen(options):
@@ -136,7 +139,7 @@ def run_row(row, options, builds, environments, version):
                 told, fault = run.result()
             if told is not None:
                 own, lines = adapters.ADAPTERS[row.script](told)
-    except Unavailable as why:
+    except (Unavailable, OSError) as why:
         fault = str(why)
     except (KeyError, IndexError, TypeError, ValueError, ZeroDivisionError) as error:
         fault = fault or f"its result lacks something: {type(error).__name__}: {error}"

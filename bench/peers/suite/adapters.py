@@ -133,11 +133,11 @@ def ordering(told):
 
 
 def density(told):
-    lines, exact, words = [], True, []
+    lines, exact, errors = [], True, []
     for found in told["time"]:
         sample, case = found["sample"], f"min_samples {found['min_samples']}"
         exact &= sample["length_error"] <= 1e-12 and sample["wrong_edges"] == 0 and sample["joins_all_rows"]
-        words.append(f"{sample['length_error']:.0e}")
+        errors.append(sample["length_error"])
         for name in ("quitefastmst", "fast_hdbscan", "hdbscan", "sklearn"):
             peer = found.get(name, {})
             version = told["packages"].get({"sklearn": "scikit-learn"}.get(name, name))
@@ -152,7 +152,7 @@ def density(told):
                 lines.append({"peer": name, "case": case, "version": version, "seconds": peer["seconds"],
                               "our_seconds": found["vicinal"]["seconds"], "share": peer["rand_index"],
                               "exactness": text})
-    return {"exact": exact, "exactness": f"tree of a sample within {max(words)} of all pairs in float64"}, lines
+    return {"exact": exact, "exactness": f"tree of a sample within {max(errors):.0e} of all pairs in float64"}, lines
 
 
 def optics(told):

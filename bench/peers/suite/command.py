@@ -68,7 +68,8 @@ class Run:
                     "--quiet"], environment
         if row.script in GPU_SCRIPTS:
             carried = self.carried()
-            environment["LD_LIBRARY_PATH"] = f"{carried}:{environment.get('LD_LIBRARY_PATH', '')}"
+            folders = [str(carried), environment.get("LD_LIBRARY_PATH")]
+            environment["LD_LIBRARY_PATH"] = ":".join(folder for folder in folders if folder)
             environment["VICINAL_CUDA_PLUGIN"] = str(carried / "libvicinal_cuda.so")
             return [self.python, carried / GPU_SCRIPTS[row.script], carried, *self.words(), "-o", self.output,
                     "--commit", options.commit], environment

@@ -99,7 +99,7 @@ class Environments:
                                   "and --no-install forbids to make it")
             self.make(environment, folder, python)
             marker.write_text(wanted + "\n")
-        if environment.native:
+        if environment.native and self.install:
             words = [python, PEERS / "build_native.py", "--part", environment.native]
             self.call(words, f"compiling the C++ peers of bench/{environment.folder}")
         return str(python)

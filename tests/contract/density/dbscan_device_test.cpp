@@ -51,6 +51,7 @@ TEST_F(DbscanOnDevice, FindsTheCpusClusters) {
   const std::vector<double> points = blobs(n, 3);
   const std::vector<float> narrow = singles(points);
   std::vector<double> weights;
+  weights.reserve(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < n; ++i) weights.push_back(std::exp(static_cast<double>(i * 37 % 101) * 0.3 - 15));
   std::vector<double> mixed = weights;
   for (std::size_t i = 0; i < mixed.size(); i += 7) mixed[i] = -0.25;
@@ -93,6 +94,7 @@ TEST_F(DbscanOnDevice, ByEachMetricAndMethod) {
 TEST_F(DbscanOnDevice, OfEqualRowsByTheThousand) {
   const std::int64_t n = rows(30000);
   std::vector<std::uint8_t> grid;
+  grid.reserve(static_cast<std::size_t>(2 * n));
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t cell = i % 3 == 0 ? 5 : i * 7919 % 4096;
     grid.push_back(static_cast<std::uint8_t>(cell % 64));

@@ -79,6 +79,7 @@ TEST_F(CudaTree, RowsAmongThemselvesOfEveryWidth) {
           filter.assign(static_cast<std::size_t>((n + 63) / 64), 0xeeeeeeeeeeeeeeee);
         }
         std::vector<std::int64_t> exclude;
+        exclude.reserve(static_cast<std::size_t>(n));
         for (std::int64_t i = 0; turn % 5 == 0 && i < n; ++i) exclude.push_back((i * 7 + 1) % n);
         const Index here(cpu(), table);
         const Index there(cuda(), table, {.tree = true});
