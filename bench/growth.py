@@ -115,8 +115,8 @@ def main():
     results = {path.name: result}
     machine = result["machine"]
     told = claim(path.name, "{}, {:.0f} threads, {}, commit {}, a time limit of {:.0f} s for each system, "
-                 "{:,.0f} checked answers, {:.0f} of them wrong", ["machine.cpu", "threads", "date[:10]", "commit", "time_limit", "checked_answers",
-                                "wrong_answers"])
+                 "{:,.0f} checked answers, {:.0f} of them wrong",
+                 ["machine.cpu", "threads", "date[:10]", "commit", "time_limit", "checked_answers", "wrong_answers"])
     if machine["cpu"] is None:
         sys.exit(f"{path}: has no processor")
     head, rows = table_claims(result, path.name)
