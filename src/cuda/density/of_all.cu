@@ -20,7 +20,9 @@ constexpr std::int64_t kBlockQueries = 2048;
 constexpr std::int64_t kBlockRows = 8192;
 constexpr std::int64_t kLeastQueries = 64;
 constexpr std::int64_t kLeastRows = 256;
-constexpr int kTakers = 8;  // warps of a block, a query each
+constexpr double kBlockWork = 2e10;  // columns of pairs of a block: some milliseconds, so that a cancel is noticed
+constexpr double kPowerWork = 150;   // of a column that is raised to a power
+constexpr int kTakers = 8;           // warps of a block, a query each
 
 std::int64_t whole_tiles(std::int64_t count, std::int64_t tile) {
   return (count + tile - 1) / tile * tile;
@@ -31,9 +33,11 @@ struct BlockSizes {
   std::int64_t queries;
   std::int64_t rows;
 
-  BlockSizes(const Rows& table, std::uint64_t scratch)
+  BlockSizes(const Rows& table, Metric metric, std::uint64_t scratch)
       : queries(std::min(table.n, kBlockQueries)), rows(std::min(table.n, kBlockRows)) {
-    while (bytes(table) > scratch && (queries > kLeastQueries || rows > kLeastRows)) {
+    const double work = static_cast<double>(table.d + 8) * (metric == Metric::minkowski ? kPowerWork : 1);
+    const auto is_too_long = [&] { return static_cast<double>(queries * rows) * work > kBlockWork; };
+    while ((bytes(table) > scratch || is_too_long()) && (queries > kLeastQueries || rows > kLeastRows)) {
       if (rows > kLeastRows && (rows >= 2 * queries || queries <= kLeastQueries)) {
         rows = std::max(kLeastRows, rows / 2);
       } else {
@@ -152,7 +156,7 @@ class OfAll final : public OtherRows {
   OfAll(const Engine& engine, const Search& search, const Growth& growth, std::uint64_t scratch)
       : engine_(engine),
         growth_(growth),
-        sizes_(search.table, scratch),
+        sizes_(search.table, search.metric, scratch),
         row_bytes_(search.table.d * size_of(search.table.dtype)),
         gathered_(engine, sizes_.queries * row_bytes_),
         queries_(engine, search.metric, whole_tiles(sizes_.queries, query_tile(sizes_.queries)), search.table.d),
@@ -168,6 +172,7 @@ class OfAll final : public OtherRows {
         overflow_(engine, 1) {
     const std::uint64_t needed = sizes_.bytes(search.table);
     if (needed > scratch) refuse_memory(needed, scratch);
+    check(cudaMemsetAsync(overflow_.data(), 0xff, overflow_.bytes(), engine.stream), "clear device memory");
     search_.table = search.table;
     search_.metric = search.metric;
     search_.p = search.p;
@@ -272,7 +277,7 @@ std::unique_ptr<OtherRows> other_rows_of_all(const Engine& engine, const Search&
 }
 
 std::uint64_t of_all_scratch(const Rows& table) {
-  return BlockSizes(table, 0).bytes(table);
+  return BlockSizes(table, Metric::euclidean, 0).bytes(table);
 }
 
 }  // namespace vicinal::cuda::density

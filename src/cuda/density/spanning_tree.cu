@@ -385,7 +385,10 @@ std::uint64_t spanning_bytes(const Session& session, const plugin::Search& searc
   const bool lies_there = static_cast<Memory>(search.table.memory) == Memory::cuda;
   // It stays there only where half of the limit is left.
   if (search.resident == nullptr && search.stays == 0) refuse_memory(std::max(2 * table, table + needs.least()), left);
-  const std::uint64_t comes = search.resident == nullptr && !lies_there ? table : 0;
+  std::uint64_t comes = search.resident == nullptr && !lies_there ? table : 0;
+  if (static_cast<Method>(search.method) == Method::kdtree && search.tree == nullptr) {
+    comes += tree_bytes(search.table.rows, search.table.cols, static_cast<DType>(search.table.dtype));
+  }
   if (comes + needs.least() > left) refuse_memory(comes + needs.least(), left);
   return std::min(left - comes, std::max(needs.growing() + density::kUsualScratch + needs.tree, needs.least()));
 }

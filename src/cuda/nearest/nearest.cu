@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::int64_t kLongestList = std::int64_t{1} << 31;  // neighbors of a query
 constexpr std::int64_t kMaxRoom = 1024;                       // for neighbors of a query within a radius, at first
+constexpr std::int64_t kCopied = std::int64_t{1} << 22;       // entries of lists between two looks at the cancel token
 constexpr std::int64_t kMinRoom = 16;                         // less is not worth the memory
 
 /// Neighbors from rooms of one size to where each query's begin; a block a query.
@@ -196,9 +197,13 @@ class Run {
     if (votes) {
       vote(lists, begin, count);
     } else if (!in_place) {
-      to_host(engine_, call_.ids + begin * k, lists.ids, count * k);
-      to_host(engine_, call_.distances + begin * k, lists.distances, count * k);
-      engine_.synchronize();
+      for (std::int64_t at = 0; at < count * k; at += kCopied) {
+        const std::int64_t part = std::min(kCopied, count * k - at);
+        to_host(engine_, call_.ids + begin * k + at, lists.ids + at, part);
+        to_host(engine_, call_.distances + begin * k + at, lists.distances + at, part);
+        engine_.synchronize();
+        engine_.host.check_cancelled();
+      }
     }
     return true;
   }

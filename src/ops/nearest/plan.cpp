@@ -32,7 +32,8 @@ constexpr double kShareOfPromise = 0.1;     // of what a tree seems to save: it 
 constexpr double kFewPairs = 1 << 20;       // of queries and rows: what ranking them takes is not asked about
 constexpr std::int64_t kShareRows = 512;    // of the sample that says which share of the rows screens leave,
 constexpr std::int64_t kShareQueries = 32;  // and of its queries
-constexpr double kWideMargin = 0.25;        // of brute force: whatever takes less is not asked about further
+constexpr std::int64_t kShareBytes = std::int64_t{32} << 20;  // more are not copied for the question
+constexpr double kWideMargin = 0.25;  // of brute force: whatever takes less is not asked about further
 
 kernels::Costs costs_of(const Context& ctx, const NearestTask& task) {
   return kernels::backend_of(ctx).nearest().costs(ctx, task);
@@ -185,6 +186,7 @@ double ranking_seconds(const Context& ctx, const NearestTask& task, const kernel
   if (task.index->table.is_block_source() || task.queries.is_block_source()) return 0;  // rows are dear
   const std::int64_t size = std::min(n, kShareRows);
   const std::int64_t asked = std::min(m, kShareQueries);
+  if ((size + asked) * task.queries.cols() * static_cast<std::int64_t>(sizeof(double)) > kShareBytes) return 0;
   Trial trial(ctx, task, size, asked, 1);
   const double left = trial.left_by_screens(ctx, task) / static_cast<double>(size * asked);
   const auto rows = static_cast<double>(task.index->table.rows());

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "core/in_steps.hpp"
 #include "plugin/abi/density.hpp"
+#include "plugin/cuda/tree.hpp"
 
 namespace vicinal::plugin {
 namespace {
@@ -50,7 +52,11 @@ void CudaDensity::spanning_tree(const Context& ctx, const kernels::SpanningTask&
 }
 
 kernels::MemoryNeed CudaDensity::spanning_tree_bytes(const Context& /*ctx*/, const kernels::SpanningTask& task) const {
-  const Search search = nearest_.looked_at(task.search);
+  Search search = nearest_.looked_at(task.search);
+  const std::shared_ptr<const kernels::Tree> tree = task.search.index->tree.get(device_->number());
+  if (task.search.method == Method::kdtree && tree != nullptr) {
+    search.tree = static_cast<const DeviceTree&>(*tree).on_device();
+  }
   const SpanningTask asked = task_of(task);
   kernels::MemoryNeed bytes;
   Status status;
