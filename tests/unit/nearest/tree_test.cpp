@@ -504,14 +504,14 @@ TEST(Planner, PlansWhatASearchWithinARadiusDoes) {
   const Context ctx = Context::cpu({.threads = 2});
   const std::vector<double> rows = random_rows(50000, 3, 9);
   const TableView table(rows.data(), 50000, 3);
-  EXPECT_EQ(plan_radius(ctx, table, nullptr, {.radius = 2}).method, Method::fused);  // everything is near
+  EXPECT_NE(plan_radius(ctx, table, nullptr, {.radius = 2}).method, Method::fused);  // it would rank every row
   const Plan plan = plan_radius(ctx, table, nullptr, {.radius = 0.01});
   EXPECT_EQ(plan.method, Method::kdtree) << plan.reason;
   EXPECT_EQ(count(ctx, Index(ctx, table), {.radius = 0.01}).plan.reason, plan.reason);
 }
 
 // Everything is near. A tree takes it as a whole, but neither with rows to exclude nor with a filter for so few
-// queries.
+// queries: then it touches every row, and the plan says so.
 TEST(Planner, TakesBoxesAsTheCountDoes) {
   const Context ctx = Context::cpu({.threads = 2});
   constexpr std::int64_t kRows = 50000;
@@ -523,14 +523,18 @@ TEST(Planner, TakesBoxesAsTheCountDoes) {
   };
   const std::vector<std::int64_t> exclude(2000, 0);
   const std::vector<std::uint64_t> all((kRows + 63) / 64, ~std::uint64_t{0});
+  const auto touches_all = [](const Plan& plan) {
+    return plan.reason.find("would touch about 50,000 of 50,000") != std::string::npos;
+  };
   for (const std::int64_t queries : {100, 2000}) {
     const Plan whole = plan_of(queries, {.radius = 2});
     EXPECT_EQ(whole.method, Method::kdtree) << whole.reason;
+    EXPECT_FALSE(touches_all(whole)) << whole.reason;
     const auto excluded = std::span(exclude).first(static_cast<std::size_t>(queries));
     const Plan excludes = plan_of(queries, {.radius = 2, .exclude = excluded});
-    EXPECT_NE(excludes.method, Method::kdtree) << excludes.reason;
+    EXPECT_TRUE(touches_all(excludes)) << excludes.reason;
     const Plan filtered = plan_of(queries, {.radius = 2, .filter = all});
-    EXPECT_EQ(filtered.method == Method::kdtree, queries >= kRows / 64) << filtered.reason;
+    EXPECT_EQ(touches_all(filtered), queries < kRows / 64) << filtered.reason;
   }
 }
 
