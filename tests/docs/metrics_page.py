@@ -124,7 +124,7 @@ weights are Euclidean.
 {parts["operations"]}
 
 Some operations are not in the table. `minimum_spanning_tree` and `dbscan` take every metric, `hdbscan` and `optics`
-every metric but `inner_product`, on the CPU ([density.md](density.md)). `silhouette_scores` (C++) and `validity` take
+every metric but `inner_product` ([density.md](density.md)). `silhouette_scores` (C++) and `validity` take
 every metric but `inner_product`. Imputation has its own distance, over the columns in which both rows have a value
 ([imputation.md](imputation.md)).
 
