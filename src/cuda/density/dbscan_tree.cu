@@ -20,12 +20,12 @@
 //           limit as a whole. Units that have no smaller number than the one found already are passed over.
 #include <algorithm>
 #include <memory>
-#include <thread>
 
-#include "cuda/base/metric_ops.cuh"
+#include "cuda/base/waiting.hpp"
 #include "cuda/base/warp.cuh"
 #include "cuda/density/dbscan.hpp"
 #include "cuda/density/forest.cuh"
+#include "cuda/nearest/tree/box.cuh"
 
 namespace vicinal::cuda::dbscan {
 namespace {
@@ -65,24 +65,6 @@ struct Walk {
 };
 
 // ---- keys
-
-/// The contract's key of d differences.
-template <class Op, class Difference>
-__device__ __forceinline__ double key_of(int d, double p, Difference difference) {
-  double a[core::kLanes] = {};
-  for (int j = 0; j < d; j += 8) {
-    double t[8];
-#pragma unroll
-    for (int u = 0; u < 8; ++u) {
-      if (j + u < d) t[u] = difference(j + u);
-    }
-#pragma unroll
-    for (int u = 0; u < 8; ++u) {
-      if (j + u < d) Op::add(a[u], t[u], p);
-    }
-  }
-  return join_lanes<Op>(a);
-}
 
 /// The gap between two intervals, and the distance of their far ends.
 __device__ __forceinline__ double gap_of(double low_a, double high_a, double low_b, double high_b) {
@@ -634,15 +616,6 @@ class TreeSearches final : public Searches {
   }
 
  private:
-  /// Calls body(Op, value of the tree's type).
-  template <class Body>
-  void with_op_and_value(const Body& body) const {
-    with_metric<BoxOps>(metric_, [&](auto op) {
-      if (walk_.tree.narrow) return body(op, float{});
-      body(op, double{});
-    });
-  }
-
   /// Leaves past the tree, some at a time.
   template <class Visitor>
   void walk(const typename Visitor::Task& task, const char* stage, double from, double share) {
@@ -652,41 +625,14 @@ class TreeSearches final : public Searches {
       engine_.host.check_cancelled();
       walk_.first = first;
       walk_.count = std::min(kLeaves, all - first);
-      with_op_and_value([&](auto op, auto value) {
+      with_op_and_value(metric_, walk_.tree.narrow, [&](auto op, auto value) {
         walk_kernel<decltype(op), decltype(value), Visitor>
             <<<blocks_for(walk_.count, kWarps), 32 * kWarps, 0, engine_.stream>>>(walk_, task);
       });
       check_launch("walk the tree");
-      wait();
+      wait_or_stop(engine_, stop_.data());
     }
     engine_.host.progress(stage, from + share);
-  }
-
-  /// Waits for the device, and tells it when nobody else does any more.
-  void wait() {
-    for (;;) {
-      const cudaError_t status = cudaStreamQuery(engine_.stream);
-      if (status == cudaSuccess) return;
-      if (status != cudaErrorNotReady) check(status, "walk the tree");
-      static_cast<void>(cudaGetLastError());
-      try {
-        engine_.host.check_cancelled();
-      } catch (const Failure&) {
-        stop();
-        throw;
-      }
-      std::this_thread::yield();
-    }
-  }
-  /// Beside the stream, which is busy.
-  void stop() {
-    cudaStream_t beside = nullptr;
-    check(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking), "create a stream");
-    const int yes = 1;
-    static_cast<void>(cudaMemcpyAsync(stop_.data(), &yes, sizeof yes, cudaMemcpyHostToDevice, beside));
-    static_cast<void>(cudaStreamSynchronize(beside));
-    static_cast<void>(cudaStreamDestroy(beside));
-    engine_.synchronize();
   }
 
   template <class Fold>
@@ -711,7 +657,7 @@ class TreeSearches final : public Searches {
     const TreeLevels& levels = walk_.tree.levels;
     const Buffer<std::uint8_t> tight(engine_, walk_.units.total);
     fold(FirstFold{rows_.core.data()}, held_.data());
-    with_op_and_value([&](auto op, auto value) {
+    with_op_and_value(metric_, walk_.tree.narrow, [&](auto op, auto value) {
       for (int level = 0; level <= levels.height; ++level) {
         tight_kernel<decltype(op), decltype(value)>
             <<<blocks_for(levels.units[level], kThreads), kThreads, 0, engine_.stream>>>(
