@@ -14,7 +14,7 @@ Rand index.
 import numpy
 import torch
 
-import library
+import density_jobs
 import measure
 
 # name: (rows, columns, kind of rows, min_samples, min_cluster_size)
@@ -27,14 +27,6 @@ JOBS = {
     "10M-d3-blobs-m10": (10_000_000, 3, "blobs", 10, 100),
 }
 CUTS = 20  # tree edges of a job that are held against all rows
-
-
-def rows_of(kind, n, d, device):
-    rows = torch.randn((n, d), device=device)
-    if kind == "blobs":
-        centers = 20 * torch.rand((100, d), device=device)
-        rows += centers[torch.randint(0, 100, (n,), device=device)]
-    return rows
 
 
 def peers():
@@ -122,7 +114,7 @@ def run_job(report, ours, host, others, name, options):
     results = entry.setdefault("results", {})
     print(name, flush=True)
     torch.manual_seed(report.data["seed"] + sorted(JOBS).index(name))
-    table = rows_of(kind, n, d, options.device)
+    table = density_jobs.rows_of(kind, n, d, options.device)
     tree = Tree(n)
     seconds = {}
 
@@ -192,27 +184,6 @@ def run_job(report, ours, host, others, name, options):
         measure.empty_cache()
 
 
-def main():
-    parser = measure.arguments(__doc__)
-    parser.add_argument("--no-peers", action="store_true")
-    parser.add_argument("--no-cpu", action="store_true", help="do not make the tree on the CPU, too")
-    parser.add_argument("--methods", nargs="*", default=[], help="beside the one that is chosen")
-    parser.add_argument("--seconds", type=float, default=20, help="none begins another call of a result after it")
-    parser.add_argument("--scale", type=int, default=1, help="divides the numbers of rows")
-    options = parser.parse_intermixed_args()
-    measure.begin()
-    report = measure.Report(options.output, measure.about(options, "density clustering, device-resident"))
-    ours = library.Vicinal(options.folder, options.device)
-    host = None if options.no_cpu else library.Vicinal(options.folder, "cpu")
-    others, missing = ({}, {}) if options.no_peers else peers()
-    report.entry("not_there").update(missing)
-    for name, why in missing.items():
-        print(f"no {name}: {why[:200]}")
-    for name in options.names or JOBS:
-        measure.empty_cache()
-        run_job(report, ours, host, others, name, options)
-    report.save()
-
-
 if __name__ == "__main__":
-    main()
+    density_jobs.run(__doc__, "density clustering, device-resident", JOBS, peers, run_job,
+                     "do not make the tree on the CPU, too", 20)

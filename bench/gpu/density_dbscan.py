@@ -13,7 +13,7 @@ cluster no order decides. cuML gives a border row to any of the clusters around 
 import numpy
 import torch
 
-import library
+import density_jobs
 import measure
 
 # name: (rows, columns, kind of rows, eps, min_samples). Of 180k-d9-all every two rows are neighbors, although the box
@@ -28,14 +28,6 @@ JOBS = {
     "10M-d3-blobs": (10_000_000, 3, "blobs", 0.1, 10),
     "200k-d64-blobs": (200_000, 64, "blobs", 10.5, 10),
 }
-
-
-def rows_of(kind, n, d, device):
-    rows = torch.randn((n, d), device=device)
-    if kind == "blobs":
-        centers = 20 * torch.rand((100, d), device=device)
-        rows += centers[torch.randint(0, 100, (n,), device=device)]
-    return rows
 
 
 def peers():
@@ -70,7 +62,7 @@ def run_job(report, ours, host, others, name, options):
     results = entry.setdefault("results", {})
     print(name, flush=True)
     torch.manual_seed(report.data["seed"] + sorted(JOBS).index(name))
-    table = rows_of(kind, n, d, options.device)
+    table = density_jobs.rows_of(kind, n, d, options.device)
     labels, core = numpy.empty(n, numpy.int64), numpy.empty(n, numpy.uint8)
     seconds = {}
 
@@ -119,27 +111,5 @@ def run_job(report, ours, host, others, name, options):
         measure.empty_cache()
 
 
-def main():
-    parser = measure.arguments(__doc__)
-    parser.add_argument("--no-peers", action="store_true")
-    parser.add_argument("--no-cpu", action="store_true", help="do not label on the CPU, too")
-    parser.add_argument("--methods", nargs="*", default=[], help="beside the one that is chosen")
-    parser.add_argument("--seconds", type=float, default=10, help="none begins another call of a result after it")
-    parser.add_argument("--scale", type=int, default=1, help="divides the numbers of rows")
-    options = parser.parse_intermixed_args()
-    measure.begin()
-    report = measure.Report(options.output, measure.about(options, "DBSCAN, device-resident"))
-    ours = library.Vicinal(options.folder, options.device)
-    host = None if options.no_cpu else library.Vicinal(options.folder, "cpu")
-    others, missing = ({}, {}) if options.no_peers else peers()
-    report.entry("not_there").update(missing)
-    for name, why in missing.items():
-        print(f"no {name}: {why[:200]}")
-    for name in options.names or JOBS:
-        measure.empty_cache()
-        run_job(report, ours, host, others, name, options)
-    report.save()
-
-
 if __name__ == "__main__":
-    main()
+    density_jobs.run(__doc__, "DBSCAN, device-resident", JOBS, peers, run_job, "do not label on the CPU, too", 10)
