@@ -147,10 +147,13 @@ def test_the_page_has_every_sweep(quick):
 
 
 def test_a_wrong_answer_of_any_system_is_found(vicinal, tmp_path):
-    done = vicinal("growth", "--quick", "--spoil", "--json", "--time-limit", 1, *SMALL)
+    done = vicinal("growth", "--spoil", "--json", *SMALL)
     assert done.returncode != 0 and "are wrong" in done.stderr
     found = json.loads((tmp_path / "growth.json").read_text())
+    assert list(found["systems"]) == SYSTEMS
     assert [name for name, system in found["systems"].items() if system["wrong_answers"] == 0] == []
+    # The sweeps are measured once, by the other tests.
+    assert all(system["sweeps"] == {} for system in found["systems"].values())
 
 
 def test_a_sweep_ends_before_the_limit_and_says_so(ok_json):
