@@ -3,7 +3,7 @@
     kdd.py FOLDER
 
 reads $VICINAL_DATA/kddcup99/kddcup.data_10_percent.gz and writes FOLDER/kdd-table.npy and FOLDER/kdd-queries.npy for
-`vicinal bench knn --table-file --queries-file`. A text column becomes the position of its value among the sorted ones;
+`vicinal-bench knn --table-file --queries-file`. A text column becomes the position of its value among the sorted ones;
 nothing is scaled. Table and queries are different lines of the file, drawn with a fixed seed. Two thirds of the file's
 lines repeat another one, so the table is full of exact ties.
 """

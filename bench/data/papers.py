@@ -3,7 +3,7 @@
     papers.py FOLDER
 
 reads what $VICINAL_DATA has of kddcup99/kddcup.data_10_percent.gz, poker/poker-hand-testing.data.xz and
-adbench/10_cover.npz, and writes FOLDER/kdd-table.npy, FOLDER/kdd-queries.npy and so on for `vicinal bench papers lof
+adbench/10_cover.npz, and writes FOLDER/kdd-table.npy, FOLDER/kdd-queries.npy and so on for `vicinal-bench papers lof
 --data-dir`, and FOLDER/kdd-pool.npy for `gs-attacks`: 60,000 rows of KDD with the number of their kind (0: normal) as
 the last column. KDD has 41 columns, of which a text one becomes the position of its value among the sorted ones; Poker
 has the 10 of its cards and Covertype its 10 quantities. Nothing is scaled. Rows and queries are different lines, drawn
