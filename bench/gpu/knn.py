@@ -1,7 +1,7 @@
 """Exact k nearest neighbors of rows that lie on the device, beside torch, FlashLib, FAISS, cuVS and, of three columns,
 jz-tree, in one run.
 
-    python3 bench/gpu/knn.py FOLDER [-o FILE.json] [--commit C] [--no-peers] [--fashion FOLDER] [JOB...]
+    python3 bench/gpu/knn.py FOLDER [-o FILE.json] [--commit C] [--threads N] [--no-peers] [--fashion FOLDER] [JOB...]
 
 FOLDER holds libvicinal, its plug-in and libvicinal_bench.so (carry.sh). Every time is that of a whole call that ends in
 a synchronization; ours includes checking the rows and making the index, but for `vicinal index`, which asks an index
@@ -124,8 +124,9 @@ def main():
     parser.add_argument("--scale", type=int, default=1, help="divides the numbers of rows and queries")
     options = parser.parse_intermixed_args()
     measure.begin()
+    measure.limit_threads(options)
     report = measure.Report(options.output, measure.about(options, "exact kNN, device-resident"))
-    ours = library.Vicinal(options.folder, options.device)
+    ours = library.Vicinal(options.folder, options.device, threads=options.threads)
     others, missing = ({}, {}) if options.no_peers else peers.libraries()
     report.entry("not_there").update(missing)
     for name, why in missing.items():

@@ -78,15 +78,16 @@ class Asked:
 
 
 class Vicinal:
-    """A context on one device. `folder` holds libvicinal_bench.so, the library and its plug-in."""
+    """A context on one device. `folder` holds libvicinal_bench.so, the library and its plug-in. `threads` are those of
+    the host; 0: all."""
 
-    def __init__(self, folder, device="cuda", device_memory_limit=0, memory_limit=0):
+    def __init__(self, folder, device="cuda", device_memory_limit=0, memory_limit=0, threads=0):
         self.library = ctypes.CDLL(os.path.join(folder, "libvicinal_bench.so"))
         self.done = Done()
         self.context = ctypes.c_void_p()
         self.check(self.library.vicinal_bench_open(
             device.encode(), ctypes.c_uint64(device_memory_limit), ctypes.c_uint64(memory_limit),
-            ctypes.byref(self.context), ctypes.byref(self.done)))
+            ctypes.c_int32(threads), ctypes.byref(self.context), ctypes.byref(self.done)))
 
     def __enter__(self):
         return self

@@ -82,6 +82,7 @@ def arguments(description, **defaults):
     parser.add_argument("--commit", default=os.environ.get("VICINAL_COMMIT", "unknown"))
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000_007)
     parser.add_argument("--device", default="cuda", help="cuda, or cpu to try the script itself")
+    parser.add_argument("--threads", type=int, default=0, help="of the host, where the script uses it [all]")
     parser.set_defaults(**defaults)
     return parser
 
@@ -99,6 +100,12 @@ def about(options, what):
             facts["machine"] = torch.cuda.get_device_name()
         facts["cuda"] = torch.version.cuda
     return facts
+
+
+def limit_threads(options):
+    """torch's threads of the host; the library gets its own by library.Vicinal."""
+    if options.threads:
+        torch.set_num_threads(options.threads)
 
 
 def synchronize():

@@ -160,15 +160,17 @@ void note(const vicinal::Plan& plan, const vicinal::SearchStats& stats, Done* do
 
 }  // namespace
 
-/// A context on "cuda" or "cpu", with limits in bytes (0: the library's own).
+/// A context on "cuda" or "cpu", with limits in bytes (0: the library's own) and host threads (0: all).
 extern "C" int vicinal_bench_open(const char* device, std::uint64_t device_memory_limit, std::uint64_t memory_limit,
-                                  void** context, Done* done) {
+                                  std::int32_t threads, void** context, Done* done) {
   return guarded(done, [&] {
     vicinal::CudaOptions cuda;
     cuda.device_memory_limit = device_memory_limit;
     cuda.memory_limit = memory_limit;
+    cuda.threads = threads;
     vicinal::CpuOptions cpu;
     cpu.memory_limit = memory_limit;
+    cpu.threads = threads;
     *context = new vicinal::Context(std::string_view(device) == "cpu" ? vicinal::Context::cpu(cpu)
                                                                       : vicinal::Context::cuda(cuda));
   });

@@ -12,6 +12,7 @@ nvidia-cudss-cu13, and result.py beside it; the library may need the folder of C
 import argparse
 import ctypes
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -226,9 +227,9 @@ def one_size(arguments):
 def ours(arguments, n):
     with tempfile.TemporaryDirectory() as name:
         np.save(pathlib.Path(name, "rows.npy"), swiss_roll(n))
-        said = subprocess.run([arguments.command, "lle", "rows.npy", "-k", str(K), "-o", "made.npy", "--json", "--quiet",
-                               "--solver", "direct", "--device", arguments.ours], cwd=name, capture_output=True, text=True,
-                              timeout=arguments.seconds)
+        words = [arguments.command, "lle", "rows.npy", "-k", str(K), "-o", "made.npy", "--json", "--quiet"]
+        words += ["--solver", "direct", "--device", arguments.ours, "--threads", str(arguments.threads)]
+        said = subprocess.run(words, cwd=name, capture_output=True, text=True, timeout=arguments.seconds)
     if said.returncode != 0:
         return {"refused": said.stderr.strip()}
     found = json.loads(said.stdout)
@@ -248,6 +249,8 @@ def main():
     parser.add_argument("--matrix", nargs="+", choices=["m", "a"], default=["m", "a"])
     parser.add_argument("--seconds", type=float, default=150, help="after which the process of a size is ended")
     parser.add_argument("--ours", metavar="DEVICE", help="also times `vicinal lle --device DEVICE`")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)),
+                        help="of vicinal, and of OpenMP in cuDSS's threading layer")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     result.add_options(parser)
     arguments = parser.parse_args()
@@ -256,6 +259,7 @@ def main():
         arguments.threads_library = str(beside)
     if arguments.one:
         return one_size(arguments)
+    environment = {**os.environ, "OMP_NUM_THREADS": str(arguments.threads)}
     results = []
     for n in arguments.rows:
         own = [sys.executable, __file__, "--one", "--command", str(pathlib.Path(arguments.command).resolve()), "--library",
@@ -264,7 +268,7 @@ def main():
             own += ["--threads-library", arguments.threads_library]
         told, ended = {}, None
         try:
-            done = subprocess.run(own, capture_output=True, text=True, timeout=arguments.seconds)
+            done = subprocess.run(own, capture_output=True, text=True, timeout=arguments.seconds, env=environment)
             said = done.stdout
             if done.returncode != 0:
                 ended = done.stderr.strip().splitlines()[-1]
@@ -278,7 +282,7 @@ def main():
         if arguments.ours:
             results[-1]["vicinal"] = ours(arguments, n)
         print(json.dumps(results[-1]), flush=True)
-        result.write(arguments, {"results": results})
+        result.write(arguments, {"threads": arguments.threads, "results": results})
 
 
 if __name__ == "__main__":

@@ -6,8 +6,7 @@
     memory     peak memory: jobs `dbscan` (within 4 GB) and `hdbscan`, 10,000,000 x 3; job `neighbors`, dbscan of
                180,000 x 9 where every row is a neighbor of every other, compared with counting these neighbors
     dbscan     CPU seconds of dbscan on 180,000 x 9 for four eps, and of counting all neighbors
-    optics     CPU seconds of optics, of scikit-learn where it ends
-    growth     CPU seconds of hdbscan by rows and by columns, over three decades each, and the exponents that fit them
+    optics     wall seconds of optics, and of scikit-learn where it ends
     time       HDBSCAN in turns with quitefastmst, fast_hdbscan, hdbscan and scikit-learn, each in a process of its own
 
 An answer that differs without a reason is an error in the end. The result is written after every line. It needs a
@@ -466,24 +465,29 @@ def optics_times(ours, options, keep):
     tables = {"normal 3": draws.standard_normal((int(10_000 * options.scale), 3)),
               "normal 9": draws.standard_normal((int(45_000 * options.scale), 9)),
               "blobs 2": centers[draws.integers(0, 30, blobs)] + draws.standard_normal((blobs, 2))}
-    ours.threads, lines = 1, []
+    lines = []
     for name, rows in tables.items():
         if options.only and name not in options.only:
             continue
         table = ours.save("rows.npy", rows)
-        line = {"table": name, "rows": len(rows), "cols": rows.shape[1], "min_samples": 5}
+        line = {"table": name, "rows": len(rows), "cols": rows.shape[1], "min_samples": 5, "threads": ours.threads}
         for method in ("kdtree", "direct"):
             if name == "blobs 2" and method == "direct":
                 continue
+            # The whole command, which reads the table and writes the order, too.
             ours.arrays("optics", table, "--min-samples", 5, "--method", method)
-            line[method] = ours.spent["cpu_seconds"]
+            line[f"{method}_seconds"] = ours.spent["seconds"]
         if name == "normal 3":
             from sklearn.cluster import OPTICS
+            from threadpoolctl import threadpool_limits
 
             _, found = ours.arrays("optics", table, "--min-samples", 5)
-            start = time.process_time()
-            theirs = OPTICS(min_samples=5).fit(rows)
-            line["sklearn"] = time.process_time() - start
+            model = OPTICS(min_samples=5, n_jobs=ours.threads)
+            with threadpool_limits(ours.threads):
+                model.fit(rows[:100])  # what is loaded at the first call
+                start = time.perf_counter()
+                theirs = model.fit(rows)
+                line["sklearn_seconds"] = time.perf_counter() - start
             line["same_order"] = bool((theirs.ordering_ == found["ordering"]).all())
         lines.append(line)
         keep(lines)
@@ -520,7 +524,7 @@ CLUSTERS = ("fast_hdbscan", "hdbscan", "sklearn")
 WORKER = r"""
 import json, os, sys, time
 name, path, size, least, threads = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
-for variable in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+for variable in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = str(threads)
 import numpy as np
 rows = np.load(path)
@@ -677,49 +681,6 @@ def time_one(ours, options, line, table, least):
             line[name]["ratio"] = line[name]["seconds"] / own["seconds"]
 
 
-# ------------------------------------------------------------------------------------------------------------- growth
-
-ROWS = [1_000, 3_200, 10_000, 32_000, 100_000, 320_000, 1_000_000]
-COLS = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]
-ROWS_OF_COLS = 10_000
-
-
-def fit(sizes, seconds):
-    """The exponent of the line through logarithms, and its standard error."""
-    x, y = np.log(sizes), np.log(seconds)
-    (slope, _), cov = np.polyfit(x, y, 1, cov=True)
-    return {"exponent": float(slope), "error": float(np.sqrt(cov[0, 0]))}
-
-
-def growth(ours, options, keep):
-    lines = []
-    sweeps = [("rows", rows, cols) for cols in (3, 16) for rows in ROWS if cols == 3 or rows <= 320_000]
-    sweeps += [("cols", ROWS_OF_COLS, cols) for cols in COLS]
-    for sweep, rows, cols in sweeps:
-        rows = max(1_000, int(rows * options.scale))
-        table = ours.save("rows.npy", blobs_of(rows, cols))
-        calls = []
-        for _ in range(options.repeat):
-            told = ours.run("hdbscan", table, "--min-cluster-size", 25, "--min-samples", 10)
-            calls.append({"seconds": told["seconds"], "cpu_seconds": ours.spent["cpu_seconds"]})
-        lines.append({"sweep": sweep, "rows": rows, "cols": cols, "method": told["plan"]["method"], "calls": calls,
-                      "peak_bytes": ours.spent["peak_bytes"]})
-        keep(lines)
-        print(json.dumps(lines[-1]), flush=True)
-    for sweep, cols in (("rows", 3), ("rows", 16), ("cols", None)):
-        of = [line for line in lines if line["sweep"] == sweep and cols in (None, line["cols"])]
-        least = [min(call["seconds"] for call in line["calls"]) for line in of]
-        # Small tables take the time of the start of the process and of the output.
-        large = [i for i, seconds in enumerate(least) if seconds > 0.05]
-        if len(large) < 4:
-            continue
-        lines.append({"fit": sweep, "cols": cols, **fit([of[i][sweep] for i in large], [least[i] for i in large]),
-                      "sizes": [of[i][sweep] for i in large]})
-        keep(lines)
-        print(json.dumps(lines[-1]), flush=True)
-    return lines
-
-
 def version_of(package):
     """None: it is not installed, and whatever needs it says so."""
     try:
@@ -729,7 +690,7 @@ def version_of(package):
 
 
 SECTIONS = {"agreement": agreement, "memory": memory, "dbscan": dbscan_times, "optics": optics_times,
-            "growth": growth, "time": times}
+            "time": times}
 
 
 def main():

@@ -49,10 +49,13 @@ class ScikitLearn:
             from sklearn.cluster import KMeans
         version = importlib.metadata.version("scikit-learn-intelex" if intelex else "scikit-learn")
         self.KMeans, self.about = KMeans, {"version": version}
+        # oneDAL's threads; scikit-learn's are those of threadpool_limits.
+        self.jobs = {"n_jobs": options.threads} if intelex else {}
         self.table, self.centres = np.load(folder / "table.npy"), np.load(folder / "centres.npy")
 
     def run(self, iterations):
-        model = self.KMeans(len(self.centres), init=self.centres, n_init=1, max_iter=iterations, tol=0, algorithm="lloyd")
+        model = self.KMeans(len(self.centres), init=self.centres, n_init=1, max_iter=iterations, tol=0,
+                            algorithm="lloyd", **self.jobs)
         start = time.perf_counter()
         model.fit(self.table)
         seconds = time.perf_counter() - start

@@ -32,6 +32,7 @@ import numpy as np
 import sklearn
 from sklearn import datasets
 from sklearn.manifold import LocallyLinearEmbedding
+from threadpoolctl import threadpool_limits
 
 import result
 
@@ -52,6 +53,7 @@ MOST_SINE = 1e-6
 # Affine residuals: standard as in the reference table, rounded as there, the others up to twice its figures.
 MOST_LEFT = {("swiss", "standard"): 1.25e-2, ("swiss", "modified"): 2e-4, ("swiss", "ltsa"): 5e-5, ("swiss", "hessian"): 2.4e-5,
              ("curve", "standard"): 1.4e-2, ("curve", "modified"): 4e-5, ("curve", "ltsa"): 4e-6, ("curve", "hessian"): 2.4e-5}
+THREADS = []  # of the command: the words of --threads
 kept = {"same": [], "quality": [], "times": [], "paired": [], "large": []}
 
 
@@ -68,8 +70,9 @@ def run(command, rows, variant, *options, **files):
         for key, values in files.items():
             np.save(folder / f"{key}.npy", values)
         start = time.perf_counter()
-        said = subprocess.run([command, "lle", "rows.npy", "-k", str(K), "--variant", variant, "-o", "made.npz", "--json",
-                               "--quiet", *options], cwd=folder, check=True, capture_output=True, text=True).stdout
+        words = [command, "lle", "rows.npy", "-k", str(K), "--variant", variant, "-o", "made.npz", "--json", "--quiet"]
+        words += [*THREADS, *options]
+        said = subprocess.run(words, cwd=folder, check=True, capture_output=True, text=True).stdout
         seconds = time.perf_counter() - start
         made = np.load(folder / "made.npz")
         return made["embedding"], made["piece"], json.loads(said), seconds
@@ -78,16 +81,16 @@ def run(command, rows, variant, *options, **files):
 def neighbors(command, rows):
     with tempfile.TemporaryDirectory() as folder:
         np.save(pathlib.Path(folder, "rows.npy"), rows)
-        subprocess.run([command, "knn", "rows.npy", "-k", str(K), "-o", "graph.npz", "--quiet"], cwd=folder, check=True,
-                       stdout=subprocess.DEVNULL)
+        words = [command, "knn", "rows.npy", "-k", str(K), "-o", "graph.npz", "--quiet", *THREADS]
+        subprocess.run(words, cwd=folder, check=True, stdout=subprocess.DEVNULL)
         return np.load(pathlib.Path(folder, "graph.npz"))["ids"]
 
 
 def by_sklearn(rows, variant, solver):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = LocallyLinearEmbedding(n_neighbors=K, n_components=2, method=SKLEARN[variant], eigen_solver=solver, n_jobs=-1,
-                                       random_state=0)
+        model = LocallyLinearEmbedding(n_neighbors=K, n_components=2, method=SKLEARN[variant], eigen_solver=solver,
+                                       n_jobs=arguments.threads, random_state=0)
         return model.fit_transform(rows)
 
 
@@ -172,8 +175,9 @@ def timed_run(command, rows, variant, solver="automatic"):
         np.save(pathlib.Path(folder, "rows.npy"), rows)
         with open(pathlib.Path(folder, "said.json"), "w+") as said:
             start = time.perf_counter()
-            child = subprocess.Popen([command, "lle", "rows.npy", "-k", str(K), "--variant", variant, "--solver", solver, "-o", "made.npy",
-                                      "--json", "--quiet"], cwd=folder, stdout=said, stderr=subprocess.PIPE, text=True)
+            words = [command, "lle", "rows.npy", "-k", str(K), "--variant", variant, "--solver", solver]
+            words += ["-o", "made.npy", "--json", "--quiet", *THREADS]
+            child = subprocess.Popen(words, cwd=folder, stdout=said, stderr=subprocess.PIPE, text=True)
             refused = child.stderr.read()
             _, status, used = os.wait4(child.pid, 0)
             told = {"variant": variant, "solver": solver, "rows": len(rows), "vicinal_seconds": time.perf_counter() - start,
@@ -276,17 +280,21 @@ def main():
     parser.add_argument("sections", nargs="*", metavar="SECTION", default=list(sections))
     parser.add_argument("--rows", type=int, default=10_000, help="of paired")
     parser.add_argument("--repeat", type=int, default=3, help="turns of paired")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of the command and the peers")
     result.add_options(parser)
     arguments = parser.parse_intermixed_args()
     command = str(pathlib.Path(arguments.command).resolve())
+    THREADS.extend(["--threads", str(arguments.threads)])
     failures = []
-    for name in arguments.sections:
-        for holds, told in sections[name](command):
-            if not holds:
-                failures.append(told)
-            versions = {"sklearn": sklearn.__version__,
-                        "tapkee": importlib.metadata.version("tapkee") if tapkee else None}
-            result.write(arguments, {**versions, **{section: told for section, told in kept.items() if told}})
+    about = {"sklearn": sklearn.__version__, "tapkee": importlib.metadata.version("tapkee") if tapkee else None,
+             "threads": arguments.threads}
+    # The libraries that are loaded by now: BLAS, and OpenMP of scikit-learn and tapkee.
+    with threadpool_limits(arguments.threads):
+        for name in arguments.sections:
+            for holds, told in sections[name](command):
+                if not holds:
+                    failures.append(told)
+                result.write(arguments, {**about, **{section: told for section, told in kept.items() if told}})
     for told in failures:
         print("not kept:", told, file=sys.stderr)
     return 1 if failures else 0

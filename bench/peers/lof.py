@@ -285,7 +285,10 @@ def off_float64(rows, scores, count=2):
 
 
 def packages(ours, options):
-    """Each library's own scores in turns with ours, and the largest difference between the two."""
+    """Each library's own scores in turns with ours, and the largest difference between the two. PyOD's COF and PyNomaly
+    have one thread."""
+    from threadpoolctl import threadpool_limits
+
     draws = np.random.default_rng(2)
     many, few = draws.standard_normal((options.rows or 10_000, 8)), draws.standard_normal((1_000, 8))
 
@@ -300,8 +303,9 @@ def packages(ours, options):
 
         return lambda: np.asarray(LocalOutlierProbability(rows, n_neighbors=K).fit().local_outlier_probabilities, float)
 
-    jobs = {"pyod lof": (many, "lof", of_pyod("lof", "LOF", algorithm="kd_tree", novelty=False)),
-            "pyod knn": (many, "knn", of_pyod("knn", "KNN", method="largest")),
+    jobs = {"pyod lof": (many, "lof", of_pyod("lof", "LOF", algorithm="kd_tree", novelty=False,
+                                               n_jobs=options.threads)),
+            "pyod knn": (many, "knn", of_pyod("knn", "KNN", method="largest", n_jobs=options.threads)),
             "pyod cof": (few, "cof_pyod", of_pyod("cof", "COF", method="fast")),
             "pynomaly loop": (few, "loop", of_pynomaly)}
     result = []
@@ -310,7 +314,8 @@ def packages(ours, options):
         result.append(line)
         try:
             call = make(rows)
-            call()  # what is compiled at the first call
+            with threadpool_limits(options.threads):
+                call()  # what is compiled at the first call
         except Exception as error:  # a library that is not there, or that fails
             line["error"] = f"{type(error).__name__}: {error}"
             continue
@@ -318,9 +323,10 @@ def packages(ours, options):
         for _ in range(options.repeat):
             scores = ours.lof(table, "-k", K, "--score", score)
             spent["vicinal"].append(ours.spent["seconds"])
-            start = time.perf_counter()
-            theirs = call()
-            spent["theirs"].append(time.perf_counter() - start)
+            with threadpool_limits(options.threads):
+                start = time.perf_counter()
+                theirs = call()
+                spent["theirs"].append(time.perf_counter() - start)
         # Probabilities: the absolute error.
         line["off"] = float(np.max(np.abs(scores - theirs))) if score == "loop" else worst(scores, theirs)
         line |= {who: {"seconds": float(np.median(times)), "runs": times} for who, times in spent.items()}

@@ -1,9 +1,11 @@
-"""GeoPandas beside `vicinal match`: the same two files, the same plane, pairs by sjoin, areas by shapely (GEOS), groups by
-scipy's connected components; then every area of vicinal's is compared with GEOS's. `topo-tools change`, if it is
-installed beside this Python, is timed on the same files; the similarities that it writes are compared with the IoU of
-GEOS's areas.
+"""GeoPandas compared with `vicinal match`: the same two files, the same plane, pairs by sjoin, areas by shapely (GEOS),
+groups by scipy's connected components; then every area of vicinal is compared with that of GEOS. `topo-tools change`,
+if it is installed in the environment of this Python, is timed on the same files. Each similarity that it writes is
+compared with the IoU of the same pair by GEOS. It names features by a column of unique values, if both layers have one.
 
-Usage: match.py VICINAL OLD NEW [--crs CRS] [--repeat N] [--machine TEXT] [--commit C] [-o RESULT.json]
+Each of the three has a call to warm up, which is not timed. GeoPandas and GEOS have one thread.
+
+Usage: match.py VICINAL OLD NEW [--crs CRS] [--threads N] [--repeat N] [--machine TEXT] [--commit C] [-o RESULT.json]
 Needs geopandas, shapely, pyogrio and scipy (bench/peers/requirements-match.txt).
 """
 
@@ -21,6 +23,7 @@ import time
 
 import geopandas
 import numpy
+import pyogrio
 import scipy.sparse
 import shapely
 
@@ -31,6 +34,7 @@ def arguments():
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add_argument("--crs")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of vicinal and topo-tools")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--machine", default="unknown", help="what ran it, for whoever reads the result")
     parser.add_argument("--commit", default="unknown")
@@ -59,7 +63,8 @@ def peer(asked, projection, out):
     area = shapely.area(shapely.intersection(first, second))
     smaller = numpy.minimum(shapely.area(first), shapely.area(second))
     kept = area >= 0.25 * smaller
-    graph = scipy.sparse.coo_matrix((numpy.ones(kept.sum()), (a[kept], b[kept] + len(old))), shape=[len(old) + len(new)] * 2)
+    ends = a[kept], b[kept] + len(old)
+    graph = scipy.sparse.coo_matrix((numpy.ones(kept.sum()), ends), shape=[len(old) + len(new)] * 2)
     groups, labels = scipy.sparse.csgraph.connected_components(graph, directed=False)
     numpy.savetxt(out, numpy.column_stack([a[kept], b[kept], labels[a[kept]]]), fmt="%d", delimiter=",")
     iou = area / (shapely.area(first) + shapely.area(second) - area)
@@ -67,40 +72,64 @@ def peer(asked, projection, out):
                                  "invalid": [broken_old, broken_new], "broken": broken_old + broken_new}
 
 
-def topo_tools(asked, folder, turns):
-    """{version, seconds, similarities}, or {error}. It loads an extension of DuckDB from the network at its first call."""
+def names_of(path):
+    """(column, {value: number of the feature}) of the first column of whole numbers or text whose values are unique."""
+    frame = pyogrio.read_dataframe(path, read_geometry=False)
+    for column in frame.columns:
+        values = frame[column]
+        if column.lower() in ("fid", "ogc_fid"):  # topo-tools renames these
+            continue
+        if values.dtype.kind in "iu" or all(isinstance(value, str) for value in values):
+            if values.is_unique:
+                return column, {str(value): row for row, value in enumerate(values)}
+    return None, {}
+
+
+def topo_tools(asked, folder):
+    """{version, threads, warm_up_seconds, seconds, pairs: {(a, b): similarity}}, or {error}. The first call loads an
+    extension of DuckDB from the network. A call takes minutes for large layers, so one is timed."""
     program = pathlib.Path(sys.executable).with_name("topo-tools")
     if not program.exists():
         return {"error": "topo-tools is not installed"}
     out, seconds = folder / "changes.csv", []
-    for _ in range(turns):
+    words = [program, "change", asked.old, asked.new, out, "--threads", str(asked.threads)]
+    (column_a, rows_a), (column_b, rows_b) = names_of(asked.old), names_of(asked.new)
+    if column_a and column_b:
+        words += ["--code-column-a", column_a, "--code-column-b", column_b]
+    for _ in range(2):
         start = time.perf_counter()
-        words = [program, "change", asked.old, asked.new, out]
         done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
         seconds.append(time.perf_counter() - start)
         if done.returncode != 0:
             lines = [line for line in done.stderr.splitlines() if "Error" in line or "Exception" in line]
             return {"error": (lines or ["it failed"])[-1].strip()[:200]}
+    about = {"version": importlib.metadata.version("topo-tools"), "threads": asked.threads,
+             "warm_up_seconds": seconds[0], "seconds": seconds[1:]}
+    if not (column_a and column_b):
+        return {**about, "not_compared": "a layer has no column of unique values, so its pairs have no names"}
     with out.open(encoding="utf-8-sig") as rows:
-        found = [float(row["similarity"]) for row in csv.DictReader(rows) if row["similarity"]]
-    return {"version": importlib.metadata.version("topo-tools"), "seconds": seconds, "similarities": found}
+        pairs = {(rows_a[row["code_a"]], rows_b[row["code_b"]]): float(row["similarity"])
+                 for row in csv.DictReader(rows) if row["similarity"]}
+    return {**about, "pairs": pairs} if pairs else {**about, "not_compared": "it wrote no similarities"}
 
 
-def similarity_error(found, areas):
-    """The largest difference between a similarity and the nearest IoU of a pair. Both project to equal areas, but not by
-    the same projection."""
-    both = numpy.sort(areas)
-    at = numpy.clip(numpy.searchsorted(both, found), 1, len(both) - 1)
-    return float(numpy.minimum(abs(both[at] - found), abs(both[at - 1] - found)).max())
+def similarity_error(similarities, a, b, areas):
+    """The largest difference between the similarity and the IoU of the same pair; a pair that GEOS has not has IoU 0.
+    topo-tools rounds to three decimals. Both project to equal areas, but not by the same projection."""
+    known = dict(zip(zip(a.tolist(), b.tolist()), areas.tolist()))
+    return max(abs(value - known.get(pair, 0.0)) for pair, value in similarities.items())
 
 
 def main():
     asked = arguments()
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "pairs.csv"
-        options = [asked.vicinal, "match", asked.old, asked.new, "--json"] + (["--crs", asked.crs] if asked.crs else [])
+        options = [asked.vicinal, "match", asked.old, asked.new, "--json", "--threads", str(asked.threads)]
+        options += ["--crs", asked.crs] if asked.crs else []
         seconds = {"vicinal_csv": [], "vicinal_gpkg": [], "geopandas_csv": []}
-        for _ in range(asked.repeat):
+        for turn in range(-1, asked.repeat):  # -1: the warm-up
+            if turn == 0:
+                seconds = {name: [] for name in seconds}
             for name, target in (("vicinal_csv", out), ("vicinal_gpkg", out.with_suffix(".gpkg"))):
                 start = time.perf_counter()
                 said = json.loads(subprocess.run([*options, "-o", target], check=True, capture_output=True).stdout)
@@ -108,8 +137,7 @@ def main():
             start = time.perf_counter()
             a, b, area, smaller, iou, found = peer(asked, said["projection"], out.with_name("peer.csv"))
             seconds["geopandas_csv"].append(time.perf_counter() - start)
-        # Minutes, for large layers: once.
-        topo = topo_tools(asked, pathlib.Path(folder), 1)
+        topo = topo_tools(asked, pathlib.Path(folder))
         with out.open() as rows:
             # Files number their features from 0 or from 1.
             ours = {(int(row["a_id"]), int(row["b_id"])): float(row["area"]) for row in csv.DictReader(rows)}
@@ -124,15 +152,19 @@ def main():
         errors.append(abs(ours.get(key, 0.0) - theirs) / least if least > 0 else 0.0)
     missing = sum(1 for key, value in ours.items() if key not in seen and value > 0)
     errors = numpy.array(errors)
-    result = {"machine": asked.machine, "cores": os.cpu_count(), "load": os.getloadavg()[0], "commit": asked.commit,
-              "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "old": pathlib.Path(asked.old).name, "new": pathlib.Path(asked.new).name, "vicinal": said["versions"],
+    areas = {"pairs": len(errors), "largest": float(errors.max()), "above_1e-9": int((errors > 1e-9).sum()),
+             "median": float(numpy.median(errors)), "only_vicinal": missing}
+    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    result = {"machine": asked.machine, "cores": os.cpu_count(), "threads": asked.threads, "load": os.getloadavg()[0],
+              "commit": asked.commit, "date": date, "old": pathlib.Path(asked.old).name,
+              "new": pathlib.Path(asked.new).name, "vicinal": said["versions"],
               "geopandas": geopandas.__version__, "shapely": shapely.__version__, "geos": shapely.geos_version_string,
-              "seconds": seconds, "peer_found": found, "vicinal_pairs": said["pairs"], "vicinal_groups": said["groups"]["count"],
-              "repaired": [said["a"]["repaired"], said["b"]["repaired"]],
-              "area_errors": {"pairs": len(errors), "largest": float(errors.max()), "above_1e-9": int((errors > 1e-9).sum()),
-                              "median": float(numpy.median(errors)), "only_vicinal": missing}}
-    if topo.get("similarities"):
-        topo["similarity_error"] = similarity_error(topo.pop("similarities"), iou)
+              "seconds": seconds, "peer_found": found, "vicinal_pairs": said["pairs"],
+              "vicinal_groups": said["groups"]["count"], "repaired": [said["a"]["repaired"], said["b"]["repaired"]],
+              "area_errors": areas}
+    if "pairs" in topo:
+        topo["similarity_error"] = similarity_error(topo["pairs"], a, b, iou)
+        topo["pairs"] = len(topo["pairs"])
     result["topo_tools"] = topo
     text = json.dumps(result, indent=2)
     if asked.output:

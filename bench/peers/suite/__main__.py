@@ -145,7 +145,7 @@ def run_row(row, options, builds, environments, version):
         fault = fault or f"its result lacks something: {type(error).__name__}: {error}"
     # A script may have more of a library under a name of its own; what was not wanted is left out.
     wanted = set(row.peers)
-    lines = [report.finish(line) for line in lines if line["peer"] in wanted]
+    lines = [report.finish(adapters.say_one_thread(line)) for line in lines if line["peer"] in wanted]
     present = {line["peer"] for line in lines}
     lines += [{"peer": peer, "reason": fault or "its script says nothing of it"}
               for peer in row.peers if peer not in present]

@@ -9,6 +9,8 @@ script has no oracle for it.
 
 import statistics
 
+# Libraries that have one thread, whatever --threads says: their lines say so.
+ONE_THREAD = ("libann", "geopandas", "METIS", "pdx", "pandas", "pyod cof", "pynomaly loop")
 # Of an embedding, relative to the norm of M: clause 17 of docs/contract.md.
 MAX_RESIDUAL = 1e-14
 
@@ -25,6 +27,13 @@ def error_line(peer, version, seconds, ours, error, exactness, **more):
 
 def failed(peer, reason, **more):
     return {"peer": peer, "reason": one_line(reason), **more}
+
+
+def say_one_thread(line):
+    """The line, which says so if its library has only one thread."""
+    if line["peer"] not in ONE_THREAD or "reason" in line:
+        return line
+    return {**line, "exactness": f"{line['exactness']}; one thread"}
 
 
 def one_line(text):
@@ -157,12 +166,12 @@ def density(told):
 
 def optics(told):
     found = told["optics"][0]
-    ours, same = found["kdtree"], found["same_order"]
+    ours, same = found["kdtree_seconds"], found["same_order"]
     # The order is scikit-learn's, which compares all pairs in float64; ties may part them.
     vicinal = {"seconds": ours, "exact": True if same else None,
                "exactness": "the order of scikit-learn" if same else "another order than scikit-learn's"}
-    return vicinal, [{"peer": "sklearn", "version": told["packages"].get("scikit-learn"), "seconds": found["sklearn"],
-                      "our_seconds": ours, "share": float(same),
+    return vicinal, [{"peer": "sklearn", "version": told["packages"].get("scikit-learn"),
+                      "seconds": found["sklearn_seconds"], "our_seconds": ours, "share": float(same),
                       "exactness": "same order" if same else "another order"}]
 
 
@@ -176,10 +185,11 @@ def match(told):
     lines = [share_line("geopandas", told["geopandas"], theirs, ours, pairs, pairs, "areas by GEOS in float64")]
     topo = told["topo_tools"]
     if "error" in topo or "similarity_error" not in topo:
-        return vicinal, [*lines, failed("topo-tools", topo.get("error", "it wrote no similarities"))]
+        return vicinal, [*lines, failed("topo-tools", topo.get("error") or topo["not_compared"])]
     off = topo["similarity_error"]
+    text = f"similarities of {topo['pairs']:,} pairs within {off:.0e} of the IoU by GEOS"
     return vicinal, [*lines, error_line("topo-tools", topo["version"], statistics.median(topo["seconds"]), ours, off,
-                                        f"similarities within {off:.0e} of GEOS")]
+                                        text)]
 
 
 def ready(told):
@@ -195,6 +205,8 @@ def ready(told):
         lines += [share_line(name, found["sides"][name]["version"], line[name]["median"], own["median"],
                              queries - line[name]["wrong"], queries, "queries right", case=case)
                   for name in ("faiss", "panorama", "pdx") if name in line]
+    if "pdx" in found["sides"] and not any("pdx" in line for line in found["results"]):
+        lines.append(failed("pdx", "it has one thread, and all searches of this size had more"))
     right = f"{checked - wrong:,} of {checked:,} queries right"
     return {"exact": checked > 0 and wrong == 0, "exactness": right}, lines
 

@@ -29,7 +29,7 @@ BRUTE = ("faiss", "sklearn", "sklearnex")
 TREES = ("sklearn-tree", "scipy", "pykdtree", "nanoflann", "libann")
 KMEANS = ("sklearn", "sklearnex", "faiss", "superkmeans")
 DENSITY = ("quitefastmst", "fast_hdbscan", "hdbscan", "sklearn")
-SHORT_READY = "--scale 0.1 --turns 5 --queries 1,16,64 -k 10 --threads 2 --tables-only"
+SHORT_READY = "--scale 0.1 --turns 5 --queries 1,16,64 -k 10 --tables-only"
 READY = ("faiss", "panorama", "pdx")
 KDD = "kddcup99/kddcup.data_10_percent.gz"
 NYC = "spatial/nyc_tracts"
@@ -65,7 +65,7 @@ def density(name, table, short=None):
 
 
 def ready(name, about, short=None):
-    quick = "--scale 0.01 --pool 64 --turns 1 --queries 1,16 -k 10 --threads 2 --tables-only"
+    quick = "--scale 0.01 --pool 64 --turns 1 --queries 1,16 -k 10 --tables-only"
     return Row(f"ready-{name}", "ready", f"searches of few queries on a ready index, {about}", "ready", "knn", READY,
                f"--data {name}", f"--data {name} {quick}", short and f"--data {name} {short}",
                FASHION if name == "fashion" else "")

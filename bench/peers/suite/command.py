@@ -19,6 +19,8 @@ SCRIPTS = {"kmeans": PEERS / "kmeans.py", "lof": PEERS / "lof.py", "lof_packages
            "match": PEERS / "match.py", "ready": PEERS / "ready_index.py", "read": PEERS / "read_csv.py",
            "missing": SOURCE / "bench/missing.py", "cudss": PEERS / "cudss.py"}
 GPU_SCRIPTS = {"gpu_knn": "knn.py", "gpu_kmeans": "kmeans.py"}
+# What libraries read that are not told their number of threads by a call.
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class Builds:
@@ -60,19 +62,19 @@ class Run:
     def command(self):
         """(words, environment) of the script's process."""
         row, options, threads = self.row, self.options, str(self.options.threads)
-        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", **dict.fromkeys(THREAD_VARIABLES, threads)}
         if row.script == "knn":
             return [self.builds.bench, "knn", *self.words(), "--verify", "--threads", threads, "--device", "cpu",
                     "--peers", ",".join(row.peers), "--peers-python", self.python, "--peers-dir", PEERS,
-                    "--peer-timeout", max(1, int(options.timeout / (len(row.peers) + 1))), "--commit", options.commit, "-o", self.output,
-                    "--quiet"], environment
+                    "--peer-timeout", max(1, int(options.timeout / (len(row.peers) + 1))), "--commit", options.commit,
+                    "-o", self.output, "--quiet"], environment
         if row.script in GPU_SCRIPTS:
             carried = self.carried()
             folders = [str(carried), environment.get("LD_LIBRARY_PATH")]
             environment["LD_LIBRARY_PATH"] = ":".join(folder for folder in folders if folder)
             environment["VICINAL_CUDA_PLUGIN"] = str(carried / "libvicinal_cuda.so")
             return [self.python, carried / GPU_SCRIPTS[row.script], carried, *self.words(), "-o", self.output,
-                    "--commit", options.commit], environment
+                    "--commit", options.commit, "--threads", threads], environment
         environment["VICINAL_COMMAND"] = str(self.builds.command())
         words = [self.python, SCRIPTS[row.script]]
         if row.script == "match":
@@ -83,8 +85,9 @@ class Run:
             words += ["--command", self.builds.command()]
         if row.script == "ready":
             environment["PYTHONPATH"] = str(self.builds.package())
-        if row.script in ("kmeans", "lof", "lof_packages", "density", "optics", "read"):
-            words += ["--threads", threads]
+        # The full size of `ready` has searches on one thread, too; PDX has no others.
+        one_too = row.script == "ready" and self.size == "full" and options.threads > 1
+        words += ["--threads", f"1,{threads}" if one_too else threads]
         if row.script == "kmeans":
             words += ["--peers", ",".join(row.peers)]
         if row.script == "density":
@@ -176,7 +179,8 @@ def make_squares(work, count):
         corners = [(x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y)]
         # Degrees, about a meter each unit.
         ring = [[1e-5 * easting, 1e-5 * northing] for easting, northing in corners]
-        return {"type": "Feature", "properties": {}, "geometry": {"type": "Polygon", "coordinates": [ring]}}
+        code = f"{i}-{j}"  # by which topo-tools names pairs
+        return {"type": "Feature", "properties": {"code": code}, "geometry": {"type": "Polygon", "coordinates": [ring]}}
 
     for name, shift in (("old", 0.0), ("new", 9.0)):
         features = [rectangle(i, j, shift) for i in range(side) for j in range(side)

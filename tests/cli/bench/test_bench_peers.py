@@ -2,10 +2,12 @@
 of lines without figures, and the comparison with a stored run. No time is judged."""
 # ctest: COST 60
 
+import importlib.util
 import json
 import pathlib
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -14,6 +16,7 @@ SUITE = SOURCE / "bench/peers/suite"
 sys.path.insert(0, str(SUITE))
 import adapters  # noqa: E402
 import catalog  # noqa: E402
+import command  # noqa: E402
 import environments  # noqa: E402
 import report  # noqa: E402
 
@@ -208,3 +211,126 @@ def test_results_that_are_stored_have_the_shape_of_today():
     own, lines = adapters.gpu_kmeans(json.loads((results / "kmeans-device-h200-2026-11-22-819990a.json").read_text()))
     assert own["exact"] is True and all("reason" in line for line in lines)  # labels were not checked then
 
+
+def match_script():
+    """bench/peers/match.py, as a module."""
+    pytest.importorskip("geopandas")
+    spec = importlib.util.spec_from_file_location("match_script", SOURCE / "bench/peers/match.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_similarities_are_compared_pair_by_pair():
+    np = pytest.importorskip("numpy")
+    error = match_script().similarity_error
+    a, b, areas = np.array([0, 1]), np.array([0, 1]), np.array([0.9, 0.5])
+    assert error({(0, 0): 0.9, (1, 1): 0.5}, a, b, areas) == 0
+    # The IoU of another pair, and a pair that does not meet.
+    assert abs(error({(0, 0): 0.5, (1, 1): 0.5}, a, b, areas) - 0.4) < 1e-12
+    assert error({(0, 1): 0.9}, a, b, areas) == 0.9
+
+
+TOPO_TOOLS = """#!{python}
+import pathlib, sys
+old, new, out, *options = sys.argv[2:]
+assert options == ["--threads", "3", "--code-column-a", "code", "--code-column-b", "code"], options
+with open({calls!r}, "a") as calls:
+    calls.write("call\\n")
+rows = "code_a,code_b,similarity\\n1-1,1-1,0.75\\n0-1,0-1,0.5\\n0-0,,\\n"
+pathlib.Path(out).write_text("\\ufeff" + rows, encoding="utf-8")
+"""
+
+
+def test_topo_tools_is_warmed_up_and_names_pairs(tmp_path, monkeypatch):
+    """By a program of its name that writes a table like its own."""
+    module = match_script()
+    command.make_squares(tmp_path, 4)
+    program, calls = tmp_path / "topo-tools", tmp_path / "calls"
+    program.write_text(TOPO_TOOLS.format(python=sys.executable, calls=str(calls)))
+    program.chmod(0o755)
+    monkeypatch.setattr(module.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(module.importlib.metadata, "version", lambda name: "0")
+    options = types.SimpleNamespace(old=tmp_path / "squares-4-old.geojson", new=tmp_path / "squares-4-new.geojson",
+                                    threads=3)
+    found = module.topo_tools(options, tmp_path)
+    assert calls.read_text().count("call") == 2 and len(found["seconds"]) == 1 and found["warm_up_seconds"] > 0
+    # Codes are "column-row" of the square; a new map may lack some of them.
+    numbers = module.names_of(options.new)[1]
+    assert found["pairs"] == {(3, numbers["1-1"]): 0.75, (1, numbers["0-1"]): 0.5}
+
+
+def test_threads_reach_every_row(tmp_path):
+    """Each script gets --threads; libraries that are not told by a call read variables."""
+    (tmp_path / "vicinal").touch()
+    builds = types.SimpleNamespace(bench=tmp_path, command=lambda: tmp_path / "vicinal", package=lambda: tmp_path)
+    options = types.SimpleNamespace(threads=3, timeout=60.0, commit="0")
+    for row in catalog.ROWS:
+        for size in catalog.SIZES:
+            if catalog.words(row, size) is None:
+                continue
+            run = command.Run(row, size, options, builds, "python", tmp_path, tmp_path)
+            run.carried, run.cudss = lambda: tmp_path, lambda: "libcudss.so"
+            words, environment = run.command()
+            words = list(map(str, words))
+            assert words.count("--threads") == 1, (row.name, size, words)
+            threads = words[words.index("--threads") + 1]
+            assert threads == ("1,3" if row.script == "ready" and size == "full" else "3"), (row.name, size)
+            assert all(environment[name] == "3" for name in command.THREAD_VARIABLES)
+
+
+def test_a_library_with_one_thread_says_so():
+    peers = {peer for row in catalog.ROWS for peer in row.peers}
+    assert set(adapters.ONE_THREAD) <= peers
+    assert adapters.say_one_thread({**LINE, "peer": "libann"})["exactness"] == "all right; one thread"
+    assert adapters.say_one_thread(LINE) == LINE
+    told = {"sets": [{"missing": {}, "sides": {"pdx": {"version": "1"}}, "results": []}]}
+    assert [line["peer"] for line in adapters.ready(told)[1]] == ["pdx"]
+    assert "one thread" in adapters.ready(told)[1][0]["reason"]
+
+
+def test_optics_is_compared_by_wall_seconds():
+    told = {"optics": [{"kdtree_seconds": 2.0, "direct_seconds": 9.0, "sklearn_seconds": 8.0, "same_order": True}],
+            "packages": {"scikit-learn": "1"}}
+    own, (line,) = adapters.optics(told)
+    assert own["seconds"] == 2 and report.finish(line)["ratio"] == 4
+
+
+def test_labels_of_flash_kmeans_are_those_of_its_centers(monkeypatch):
+    """By a package of its name that returns what flash-kmeans returns: labels, and centers that are updated after."""
+    np = pytest.importorskip("numpy")
+
+    class Tensor(np.ndarray):
+        def clone(self):
+            return self.copy()
+
+    def nearest(rows, centers):
+        return ((rows[:, None] - centers[None]) ** 2).sum(-1).argmin(1)
+
+    def batch_kmeans_Euclid(table, n_clusters, max_iters, tol, init_centroids):
+        rows, centers = table[0], init_centroids[0]
+        assert tol < 0 and len(centers) == n_clusters
+        for _ in range(max_iters):
+            labels = nearest(rows, centers)
+            centers = np.stack([rows[labels == i].mean(0) for i in range(n_clusters)])
+        return labels[None], centers[None].view(Tensor), max_iters
+
+    monkeypatch.syspath_prepend(str(SOURCE / "bench/gpu"))
+    torch = types.ModuleType("torch")
+    torch.cuda = types.SimpleNamespace(is_available=lambda: False)
+    flash = types.ModuleType("flash_kmeans")
+    flash.batch_kmeans_Euclid = batch_kmeans_Euclid
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "flash_kmeans", flash)
+    for name in ("library", "measure"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    spec = importlib.util.spec_from_file_location("gpu_kmeans_script", SOURCE / "bench/gpu/kmeans.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    rows = np.random.default_rng(0).standard_normal((500, 2)).view(Tensor)
+    work = module.Flash(rows, rows[:8])
+    work.run(2)
+    _, centers, _ = batch_kmeans_Euclid(rows[None], 8, 2, -1.0, rows[None, :8])
+    assert (work.centres == centers[0]).all() and (work.labels == nearest(rows, work.centres)).all()
+    for name in ("library", "measure"):
+        sys.modules.pop(name, None)
