@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -25,20 +26,31 @@ struct Timings {
   }
 };
 
+struct Runs {
+  int warmup = 1;
+  int repeat = 3;
+  double max_seconds = std::numeric_limits<double>::infinity();  ///< of all runs together
+};
+
 /// Runs `work` warmup + repeat times, and `after` when each of the timed ones is done. `work` returns nothing and
-/// leaves its result where the caller wants it.
+/// leaves its result where the caller wants it. No run starts once `max_seconds` are over; the last one is timed in any
+/// case, also if it is a warm-up.
 inline Timings measure(
-    const Context& ctx, int warmup, int repeat, const std::function<void()>& work,
+    const Context& ctx, const Runs& runs, const std::function<void()>& work,
     const std::function<void()>& after = [] {}) {
   Timings timings;
-  for (int i = 0; i < warmup + repeat; ++i) {
+  double spent = 0;
+  for (int i = 0; i < runs.warmup + runs.repeat; ++i) {
     ctx.check_cancelled();
     const auto start = std::chrono::steady_clock::now();
     work();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (i < warmup) continue;
+    spent += seconds;
+    const bool over = spent >= runs.max_seconds;
+    if (i < runs.warmup && !over) continue;
     timings.seconds.push_back(seconds);
     after();
+    if (over) break;
   }
   return timings;
 }

@@ -159,7 +159,7 @@ void BenchKnn::run() const {
     ours.query.seconds.push_back(graph.stats.search_seconds);
     if (others) others->take_turns();
   };
-  ours.total = measure(ctx, warmup, repeat, search_once, others_turn);
+  ours.total = measure(ctx, {warmup, repeat}, search_once, others_turn);
   const Timings& timings = ours.total;
   const std::vector<PeerResult> results = others ? others->finish(graph) : std::vector<PeerResult>();
   const double pairs = static_cast<double>(graph.rows) * static_cast<double>(graph.table_rows);

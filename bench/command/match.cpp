@@ -216,7 +216,7 @@ void BenchMatch::run() const {
     second.path = new_file;
     if (!id_new.empty()) second.id = id_new;
     if (!layer_new.empty()) second.layer = layer_new;
-    read_seconds = measure(ctx, 0, 1, [&] { layers = read_polygon_layers(ctx, first, second); }).median();
+    read_seconds = measure(ctx, {0, 1}, [&] { layers = read_polygon_layers(ctx, first, second); }).median();
   }
   const PolygonsView a = layers.a.polygons.view();
   const PolygonsView b = layers.b.polygons.view();
@@ -229,13 +229,13 @@ void BenchMatch::run() const {
   areas = overlaps(ctx, a, b, {.widths = false});
   const double cpu_before = cpu_seconds();
   std::vector<double> device_seconds;
-  const Timings area_times = measure(ctx, 0, repeat, [&] {
+  const Timings area_times = measure(ctx, {0, repeat}, [&] {
     areas = overlaps(ctx, a, b, {.widths = false});
     device_seconds.push_back(areas.device_seconds);
   });
   const double area_cpu = (cpu_seconds() - cpu_before) / repeat;
   Timings match_times;
-  if (!overlaps_only) match_times = measure(ctx, 0, repeat, [&] { found = match(ctx, a, b, options); });
+  if (!overlaps_only) match_times = measure(ctx, {0, repeat}, [&] { found = match(ctx, a, b, options); });
   Json json = head_of_results("bench match", commit);
   json["old"] = old_file.empty() ? fmt::format("{} made buildings", buildings) : old_file;
   json["new"] = new_file;

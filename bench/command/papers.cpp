@@ -74,6 +74,10 @@ SizeOptions add_papers_options(const Parser& one, PapersOptions& options) {
                             .type_name("N")
                             .capture_default_str()
                             .between(0, 1000);
+  one.add_option("--time-limit", options.time_limit, "Seconds of the runs of one line; after them no other one starts")
+      .type_name("S")
+      .capture_default_str()
+      .between(1, 1'000'000);
   const Option rows = one.add_option("--most-rows", options.most_rows, "Cut tables and queries that have more rows")
                           .type_name("N")
                           .capture_default_str()

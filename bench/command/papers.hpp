@@ -9,6 +9,7 @@
 
 #include "base/common_options.hpp"
 #include "base/output.hpp"
+#include "command/harness.hpp"
 #include "command/papers_check.hpp"
 
 namespace vicinal::cli {
@@ -28,9 +29,12 @@ struct PapersOptions {
   std::int64_t sample = 32;
   int repeat = 3;
   int warmup = 1;
+  std::int64_t time_limit = 60;  ///< seconds of all runs of a line
   bool quick = false;
   bool verify = true;
   bool spoil = false;  ///< change an answer before each check, which must then find it
+
+  [[nodiscard]] Runs runs() const { return {warmup, repeat, static_cast<double>(time_limit)}; }
 };
 
 /// What a part of the command measured.

@@ -123,6 +123,7 @@ class AllPapers {
     std::string text =
         cut ? fmt::format("tables cut to {} rows", report::count_text(options_.most_rows)) : "the papers'";
     text += fmt::format(", {} timed run{}", options_.repeat, options_.repeat == 1 ? "" : "s");
+    if (options_.repeat > 1) text += fmt::format(", fewer where they take {} s", options_.time_limit);
     if (options_.quick)
       text = "--quick: " + text + ", surfaces of at most " + report::count_text(kQuickSurfaceRows) + " rows";
     return {text, options_.most_rows, cut};

@@ -127,8 +127,7 @@ class CcBench {
     // The serial product takes some ten seconds, and once they are enough.
     const bool once = method == CoclusterMethod::product_serial;
     const Timings whole = measure(
-        ctx, once ? 0 : options_.warmup, once ? 1 : options_.repeat,
-        [&] { found = cocluster(ctx, made.edges(), {.method = method}); },
+        ctx, once ? Runs{0, 1} : options_.runs(), [&] { found = cocluster(ctx, made.edges(), {.method = method}); },
         [&] { labels.seconds.push_back(found.label_seconds); });
     if (options_.spoil) found.labels_a[0] += 1;
     Verdict verdict;

@@ -122,7 +122,7 @@ class IterationBench {
  private:
   void line(const Objects& objects, std::int64_t k) {
     SerialLloyd serial;
-    const Timings of_serial = measure(contexts_[0], options_.warmup, options_.repeat, [&] {
+    const Timings of_serial = measure(contexts_[0], options_.runs(), [&] {
       serial = serial_lloyd(objects.values, objects.cols, k, kShare, kMaxIterations);
     });
     add(objects, k, "serial", serial.iterations, of_serial, {}, {});
@@ -133,8 +133,7 @@ class IterationBench {
     std::int64_t others = 0;
     for (const Context& ctx : contexts_) {
       KMeans found;
-      const Timings timings =
-          measure(ctx, options_.warmup, options_.repeat, [&] { found = kmeans(ctx, objects.view(), classical(k)); });
+      const Timings timings = measure(ctx, options_.runs(), [&] { found = kmeans(ctx, objects.view(), classical(k)); });
       if (options_.spoil) found.labels[0] = (found.labels[0] + 1) % static_cast<std::int32_t>(k);
       Verdict verdict;
       if (options_.verify) verdict = check_classical(objects.view(), classical(k), found);

@@ -80,7 +80,7 @@ class LlePaper {
       Lle found;
       Timings krylov;
       const Timings timings = measure(
-          ctx, options_.warmup, options_.repeat, [&] { found = lle(ctx, table, asked); },
+          ctx, options_.runs(), [&] { found = lle(ctx, table, asked); },
           [&] { krylov.seconds.push_back(found.solve_seconds); });
       const LlePiece& piece = found.pieces[0];
       if (options_.spoil) found.embedding[0] += 1;

@@ -183,7 +183,7 @@ class SearchBench {
       Timings timings;
       std::string refused;
       try {
-        timings = measure(ctx, options_.warmup, options_.repeat,
+        timings = measure(ctx, options_.runs(),
                           [&] { graph = rows.self ? knn(ctx, index, asked) : knn(ctx, index, rows.queries, asked); });
       } catch (const Error& error) {
         if (error.code() != ErrorCode::invalid_argument) throw;
@@ -235,7 +235,7 @@ class SearchBench {
       std::string refused;
       Timings timings;
       try {
-        timings = measure(ctx, options_.warmup, options_.repeat, [&] {
+        timings = measure(ctx, options_.runs(), [&] {
           const Index index(ctx, rows.table);
           scores = novelty(ctx, index, vicinal::lof(ctx, index, asked), rows.queries);
         });

@@ -184,8 +184,8 @@ class RanksBench {
     Timings of_whole;
     Timings of_parts;
     for (int i = 0; i < options_.warmup + options_.repeat; ++i) {
-      const Timings one = measure(ctx_, 0, 1, [&] { whole = answer_of(knn(ctx_, table, views, options)); });
-      const Timings two = measure(ctx_, 0, 1, [&] {
+      const Timings one = measure(ctx_, {0, 1}, [&] { whole = answer_of(knn(ctx_, table, views, options)); });
+      const Timings two = measure(ctx_, {0, 1}, [&] {
         const std::vector<NeighborPart> one_part = {knn_part(ctx_, table, views, options, {})};
         merged = answer_of(merge(ctx_, one_part));
       });

@@ -56,7 +56,7 @@ double reading_rate(const Context& ctx, const std::vector<float>& values) {
   const auto threads = static_cast<std::int64_t>(ctx.threads());
   const auto count = static_cast<std::int64_t>(values.size());
   std::vector<std::uint64_t> sums(static_cast<std::size_t>(threads) * 8);
-  const Timings timings = measure(ctx, 1, 7, [&] {
+  const Timings timings = measure(ctx, {1, 7}, [&] {
     std::vector<std::thread> workers;
     for (std::int64_t worker = 0; worker < threads; ++worker) {
       workers.emplace_back([&, worker] {
@@ -152,7 +152,7 @@ void BenchReady::run() const {
   const TableView table(rows.data(), made.rows, made.cols);
   Timings building;
   std::unique_ptr<const Index> index;
-  building = measure(ctx, 0, 1, [&] {
+  building = measure(ctx, {0, 1}, [&] {
     index = std::make_unique<const Index>(ctx, table,
                                           IndexOptions{.packed = packing_from(packed), .pruned = packing_from(pruned)});
   });
@@ -192,14 +192,14 @@ void BenchReady::run() const {
       summary = knn_into(ctx, *index, queries, options, lists);
     };
     // Short calls are repeated until a run takes a millisecond.
-    const double once = measure(ctx, warmup, 3, ask).least();
+    const double once = measure(ctx, {warmup, 3}, ask).least();
     const int calls = std::clamp(static_cast<int>(1e-3 / once), 1, 100000);
-    Timings timings = measure(ctx, 0, repeat, [&] {
+    Timings timings = measure(ctx, {0, repeat}, [&] {
       for (int i = 0; i < calls; ++i) ask();
     });
     for (double& seconds : timings.seconds) seconds /= calls;
     RepeatedKnn repeated(ctx, *index, queries, options);
-    Timings again = measure(ctx, warmup, repeat, [&] {
+    Timings again = measure(ctx, {warmup, repeat}, [&] {
       for (int i = 0; i < calls; ++i) {
         next();
         repeated.find(queries, lists);

@@ -40,6 +40,15 @@ def test_the_embeddings_of_the_paper(ok, ok_json, tmp_path):
     assert "microseconds" in ok(*size)
 
 
+def test_no_run_starts_after_the_time_limit(ok_json):
+    """A line is measured all the same, once at least, also where its runs would take a day."""
+    size = ("papers", "lle", "--most-rows", 200, "--spmv-rows", 300, "--warmup", 1000, "--repeat", 1000)
+    found = ok_json(*size, "--time-limit", 1, "--no-verify", "--device", "cpu")
+    for line in found["tables"][0]["lines"]:
+        runs = line["seconds"]["runs"]
+        assert len(runs) == 1 or 1 <= len(runs) < 1000 and sum(runs[:-1]) < 1, line
+
+
 def panels_of(path):
     """The dots of each panel: color to places, in the order drawn."""
     root = ElementTree.parse(path).getroot()
