@@ -81,8 +81,9 @@ struct SimdKernels {
   Isa isa;
   std::int32_t tile_queries;
   std::int32_t tile_rows;
-  ScreenFn screens[kScreens];  // each screen works everywhere ...
-  bool quick[kScreens];        // ... but only these by an instruction that makes them quicker than finer ones
+  ScreenFn screens[kScreens];      // each screen works everywhere ...
+  bool quick[kScreens];            // ... but only these by an instruction that makes them quicker than finer ones
+  std::int64_t kept_int8_queries;  // int8 without one pays, too, for so few queries of rows that an index keeps packed
   KeysFn keys[kKeyOps][kElements];
 };
 

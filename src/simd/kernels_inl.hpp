@@ -24,6 +24,15 @@ inline constexpr bool kFusedMultiplyAdd = true;
 inline constexpr bool kFusedMultiplyAdd = false;
 #endif
 
+// x86 multiplies pairs of 16-bit numbers and adds them in one step. With these int8 is about as fast as float32, so
+// that its bytes, a quarter, decide while they are read for few queries (measured on Zen: 1 query 3.6 times as fast,
+// 256 queries 1.1 times).
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+inline constexpr std::int64_t kKeptInt8Queries = 256;
+#else
+inline constexpr std::int64_t kKeptInt8Queries = 0;
+#endif
+
 using FloatTag = hn::ScalableTag<float>;
 using FloatVec = hn::Vec<FloatTag>;
 inline constexpr int kFloatLanes = static_cast<int>(hn::MaxLanes(FloatTag()));
@@ -125,7 +134,7 @@ void screen_bfloat16(const ScreenTile& tile) {
   keep_survivors(tile, low, high);
 }
 
-// int8 where there is no instruction for it.
+#if HWY_TARGET == HWY_SCALAR
 void screen_int8(const ScreenTile& tile) {
   const auto* rows = reinterpret_cast<const signed char*>(tile.rows);
   const auto* queries = reinterpret_cast<const unsigned char*>(tile.queries);
@@ -152,6 +161,93 @@ void screen_int8(const ScreenTile& tile) {
     append_survivors(tile, q, bits, sums);
   }
 }
+#else
+using IntTag = hn::RebindToSigned<FloatTag>;
+using IntVec = hn::Vec<IntTag>;
+using ShortTag = hn::Repartition<std::int16_t, IntTag>;
+using ShortVec = hn::Vec<ShortTag>;
+inline constexpr int kInt8Queries = 3;  // 6 sums + 4 row vectors + 2 of a query
+
+// The int8 sums of rows before their products: base + [a rho + b kappa rounded up, at most 2^30].
+HWY_INLINE IntVec int8_start(const ScreenTile& tile, int row) {
+  const FloatTag df;
+  const IntTag di;
+  const FloatVec most = hn::Set(df, 0x1p30F);
+  FloatVec more = hn::Mul(hn::Set(df, tile.a[0]), hn::LoadU(df, tile.rho + row));
+  more = hn::MulAdd(hn::Set(df, tile.b[0]), hn::LoadU(df, tile.kappa + row), more);
+  more = hn::IfThenElse(hn::Lt(more, most), more, most);  // NaN is the most, too
+  return hn::Add(hn::Add(hn::LoadU(di, tile.base + row), hn::ConvertTo(di, more)), hn::Set(di, 1));
+}
+
+// int8 where there is no instruction for it, of `used` queries from `first` on. Bytes become 16-bit numbers, those at
+// even and at odd places apart, since products of the bytes themselves, added in pairs, would saturate in 16 bits.
+// Pairs of products of 16-bit numbers are added in 32 bits, which is exact.
+template <int used>
+HWY_INLINE void int8_tile(const ScreenTile& tile, int first) {
+  const IntTag di;
+  const ShortTag ds;
+  const hn::RebindToUnsigned<ShortTag> dus;
+  // On some instruction sets the products of a row fall into two sums, which the last step joins.
+  IntVec low[used];
+  IntVec high[used];
+  IntVec low_more[used];
+  IntVec high_more[used];
+  for (int q = 0; q < used; ++q) {
+    low[q] = high[q] = low_more[q] = high_more[q] = hn::Zero(di);
+  }
+  const auto* HWY_RESTRICT rows = reinterpret_cast<const std::int32_t*>(tile.rows);
+  const auto* HWY_RESTRICT queries = reinterpret_cast<const std::int32_t*>(tile.queries) + first;
+  const auto low_byte = hn::Set(ds, 0xFF);
+  for (std::int64_t j = 0; j < tile.words; ++j) {
+    const ShortVec row_low = hn::BitCast(ds, hn::LoadU(di, rows));
+    const ShortVec row_high = hn::BitCast(ds, hn::LoadU(di, rows + kFloatLanes));
+    const ShortVec even_low = hn::ShiftRight<8>(hn::ShiftLeft<8>(row_low));
+    const ShortVec even_high = hn::ShiftRight<8>(hn::ShiftLeft<8>(row_high));
+    const ShortVec odd_low = hn::ShiftRight<8>(row_low);
+    const ShortVec odd_high = hn::ShiftRight<8>(row_high);
+#pragma GCC unroll 3
+    for (int q = 0; q < used; ++q) {
+      const ShortVec query = hn::BitCast(ds, hn::Set(di, queries[q]));
+      const ShortVec even = hn::And(query, low_byte);
+      const ShortVec odd = hn::BitCast(ds, hn::ShiftRight<8>(hn::BitCast(dus, query)));
+      low[q] = hn::ReorderWidenMulAccumulate(di, even, even_low, low[q], low_more[q]);
+      low[q] = hn::ReorderWidenMulAccumulate(di, odd, odd_low, low[q], low_more[q]);
+      high[q] = hn::ReorderWidenMulAccumulate(di, even, even_high, high[q], high_more[q]);
+      high[q] = hn::ReorderWidenMulAccumulate(di, odd, odd_high, high[q], high_more[q]);
+    }
+    rows += kTileRows;
+    queries += kTileQueries;
+  }
+  const IntVec start_low = int8_start(tile, 0);
+  const IntVec start_high = int8_start(tile, kFloatLanes);
+  const std::uint64_t valid = (std::uint64_t{1} << tile.valid_rows) - std::uint64_t{1};
+#pragma GCC unroll 3
+  for (int q = 0; q < used; ++q) {
+    const IntVec least = hn::Set(di, tile.least[first + q]);
+    const IntVec sum_low = hn::Add(start_low, hn::RearrangeToOddPlusEven(low[q], low_more[q]));
+    const IntVec sum_high = hn::Add(start_high, hn::RearrangeToOddPlusEven(high[q], high_more[q]));
+    const auto keep_low = hn::Not(hn::Lt(sum_low, least));
+    const auto keep_high = hn::Not(hn::Lt(sum_high, least));
+    if (HWY_LIKELY(hn::AllFalse(di, hn::Or(keep_low, keep_high)))) continue;
+    if (first + q >= tile.valid_queries) continue;
+    alignas(64) std::int32_t sums[kTileRows];
+    hn::StoreU(sum_low, di, sums);
+    hn::StoreU(sum_high, di, sums + kFloatLanes);
+    std::uint8_t mask_bytes[16] = {};
+    hn::StoreMaskBits(di, keep_low, mask_bytes);
+    hn::StoreMaskBits(di, keep_high, mask_bytes + 8);
+    const std::uint64_t bits_low = mask_bytes[0] | static_cast<std::uint64_t>(mask_bytes[1]) << 8;
+    const std::uint64_t bits_high = mask_bytes[8] | static_cast<std::uint64_t>(mask_bytes[9]) << 8;
+    append_survivors(tile, first + q, (bits_low | bits_high << kFloatLanes) & valid, sums);
+  }
+}
+
+void screen_int8(const ScreenTile& tile) {
+  static_assert(kTileQueries % kInt8Queries == 0);
+  if (tile.valid_queries == 1) return int8_tile<1>(tile, 0);
+  for (int q = 0; q < tile.valid_queries; q += kInt8Queries) int8_tile<kInt8Queries>(tile, q);
+}
+#endif
 
 // One column of a key. `vector` and `scalar` are the same operation, so every instruction set gives the same bits.
 template <KeyOp op, class V>
@@ -327,6 +423,7 @@ constexpr SimdKernels make_kernels(Isa isa) {
   table.screens[screen_index(ScreenType::bfloat16)] = screen_bfloat16;
   table.screens[screen_index(ScreenType::int8)] = screen_int8;
   table.quick[screen_index(ScreenType::float32)] = true;
+  table.kept_int8_queries = kKeptInt8Queries;
   fill_keys<KeyOp::squares>(table);
   fill_keys<KeyOp::products>(table);
   fill_keys<KeyOp::absolutes>(table);

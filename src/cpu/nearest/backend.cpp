@@ -56,7 +56,10 @@ class CpuNearest final : public NearestBackend {
   std::uint64_t pruning_bytes(const NearestTask& task) const override { return cpu::pruning_bytes(task); }
   void pack(const Context& ctx, const NearestTask& task) const override { cpu::pack_rows(ctx, task); }
   Costs costs(const Context& ctx, const NearestTask& task) const override {
-    return cpu::costs(ctx, task, screens(ctx, task).rfind("int8", 0) == 0);
+    const cpu::SimdKernels& simd = cpu::simd_kernels(ctx.isa());
+    const bool quick = simd.quick[cpu::screen_index(ScreenType::int8)];
+    const bool bytes = quick && screens(ctx, task).rfind("int8", 0) == 0;
+    return cpu::costs(ctx, task, bytes);
   }
   std::string screens(const Context& ctx, const NearestTask& task) const override {
     std::string names;

@@ -137,6 +137,11 @@ bool screen_serves(Metric metric, ScreenType type, std::int64_t d) {
   return product && d <= Screen::largest_columns(type == ScreenType::automatic ? ScreenType::float32 : type);
 }
 
+bool pays(const kernels::NearestTask& task, ScreenType type, const SimdKernels& simd) {
+  if (simd.quick[screen_index(type)]) return true;
+  return type == ScreenType::int8 && task.kept_screens > 0 && task.queries.rows() <= simd.kept_int8_queries;
+}
+
 std::vector<ScreenType> screen_types(const kernels::NearestTask& task, const SimdKernels& simd) {
   if (kernels::is_product(task.method)) return {ScreenType::float32};
   if (task.method != Method::fused) return {};
@@ -144,7 +149,7 @@ std::vector<ScreenType> screen_types(const kernels::NearestTask& task, const Sim
   std::vector<ScreenType> types;
   if (task.pruned) types.push_back(ScreenType::int8);
   for (const ScreenType type : {ScreenType::int8, ScreenType::bfloat16, ScreenType::float32}) {
-    if (simd.quick[screen_index(type)] && screen_serves(task.metric, type, task.queries.cols())) types.push_back(type);
+    if (pays(task, type, simd) && screen_serves(task.metric, type, task.queries.cols())) types.push_back(type);
   }
   return types;
 }

@@ -64,10 +64,11 @@ std::int64_t sample_size(const kernels::NearestTask& task) {
 
 bool could_prune(const Context& ctx, const kernels::NearestTask& task) {
   const TableView& table = task.index->table;
+  const SimdKernels& simd = simd_kernels(ctx.isa());
   return task.collect == kernels::Collect::k_list && task.screen == ScreenType::automatic &&
          task.queries.rows() <= kMaxQueries && screen_serves(task.metric, ScreenType::int8, table.cols()) &&
-         simd_kernels(ctx.isa()).quick[screen_index(ScreenType::int8)] && !table.is_block_source() &&
-         table.cols() >= kFewestColumns && task.index->distinct_rows() >= kFewestRows;
+         (simd.quick[screen_index(ScreenType::int8)] || simd.kept_int8_queries >= kMaxQueries) &&
+         !table.is_block_source() && table.cols() >= kFewestColumns && task.index->distinct_rows() >= kFewestRows;
 }
 
 /// Bytes, or what takes as long as reading them, for each row of the table.

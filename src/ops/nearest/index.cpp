@@ -66,6 +66,7 @@ void ops::pack_now(const Context& ctx, const kernels::Prepared& prepared, std::s
     task.queries = prepared.table.slice(0, 1);
     task.metric = kind.metric;
     task.k = 1;
+    task.kept_screens = 1;
     if (!backend.can_fuse(task)) continue;
     if (kind.pruned) {
       const std::uint64_t kept = prepared.packed.bytes() + prepared.packed.noted_bytes();
@@ -82,7 +83,6 @@ void ops::pack_now(const Context& ctx, const kernels::Prepared& prepared, std::s
     }
     if (!found) continue;  // searches on this machine do not use that screen
     if (!kind.pruned) task.screen = found->kind.screen;
-    task.kept_screens = 1;
     const std::uint64_t more = prepared.packed.get(found->kind) == nullptr ? found->bytes : 0;
     if (held + prepared.packed.bytes() + prepared.packed.noted_bytes() + more + backend.host_bytes(ctx, task) >
         ctx.memory_limit())
