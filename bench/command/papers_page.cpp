@@ -120,7 +120,7 @@ std::string summary(const std::vector<PaperTable>& tables) {
           figure.ratio ? report::number_text(*figure.ratio, 3) : "-");
     }
   }
-  return "<section>\n<h2>The papers' figures beside ours</h2>\n<p class=\"note\">The papers' machines are older; a "
+  return "<section>\n<h2>The papers' figures next to ours</h2>\n<p class=\"note\">The papers' machines are older; a "
          "ratio "
          "compares what their methods took there with what ours take here.</p>\n<table><colgroup><col "
          "style=\"width:9%\"><col style=\"width:43%\"></colgroup><thead>" +

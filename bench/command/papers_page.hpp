@@ -1,4 +1,4 @@
-// The page of `vicinal-bench papers`: every table with the paper's figures beside ours, in one file that loads nothing.
+// The page of `vicinal-bench papers`: every table with the paper's figures next to ours, in one file that loads nothing.
 #pragma once
 
 #include <cstdint>

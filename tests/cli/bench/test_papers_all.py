@@ -51,6 +51,9 @@ def test_all_tables_in_one_result_and_one_page(no_data, ok_json, tmp_path):
     figures = {figure["paper"] for table in found["tables"] for figure in table["figures"]}
     assert {"46", "2.8", "145", "266", "26", "more than 10", "1e-7", "853 s", "13.7 s", "0.99 s"} <= figures
     look_at(tmp_path / "papers.html", tmp_path)
+    again = ok_json("papers", "--from", "papers.json", "-o", "again.json", "--html", "again.html", "--device", "cpu")
+    assert again == json.loads((tmp_path / "again.json").read_text()) == found
+    assert (tmp_path / "again.html").read_text() == (tmp_path / "papers.html").read_text()
 
 
 def look_at(page, folder):
@@ -70,6 +73,41 @@ def test_a_wrong_answer_of_any_table_is_found(no_data, vicinal, tmp_path):
     found = json.loads((tmp_path / "papers.json").read_text())
     assert [table["title"] for table in found["tables"] if table["wrong"] == 0] == []
     assert "checked answers are wrong" in (tmp_path / "papers.html").read_text()
+    again = vicinal("papers", "--from", "papers.json", "-o", "again.json", "--html", "again.html", "--device", "cpu")
+    assert again.returncode == done.returncode and again.stderr == done.stderr
+    assert (tmp_path / "again.html").read_text() == (tmp_path / "papers.html").read_text()
+
+
+HEAD = {"date": "", "version": "", "commit": None, "machine": {}, "quick": True, "most_rows": 9, "verify": True}
+COUNTS = {"different_answers": 0, "checked_answers": 0, "wrong_answers": 0}
+
+
+@pytest.mark.parametrize(
+    "result, told",
+    [
+        ("no JSON", "no JSON"),
+        ([1, 2], "another command"),
+        ({"command": "bench papers lle"}, "another command"),
+        ({"command": "bench papers"}, "no parts"),
+        ({"command": "bench papers", "parts": []}, "no parts"),
+        ({"command": "bench papers", "parts": [{"part": "gs"}]}, "no date"),
+        ({"command": "bench papers", "parts": [7], **HEAD}, "another name"),
+        ({"command": "bench papers", "parts": [{"part": "speed"}], **HEAD}, "another name"),
+        ({"command": "bench papers", "parts": [{"part": "gs", **COUNTS}], **HEAD}, 'part "gs" has no device'),
+        ({"command": "bench papers", "parts": [{"part": "cc", "device": "cpu", "lines": [7]}], **HEAD}, "different_answers"),
+    ],
+)  # fmt: skip
+def test_what_is_no_result_is_not_drawn(vicinal, tmp_path, result, told):
+    (tmp_path / "result.json").write_text(result if isinstance(result, str) else json.dumps(result))
+    done = vicinal("papers", "--from", "result.json")
+    assert done.returncode == 3 and "result.json" in done.stderr and told in done.stderr
+    assert not (tmp_path / "papers.html").exists()
+
+
+def test_a_stored_result_is_no_part_that_is_measured(vicinal):
+    done = vicinal("papers", "--from", "papers.json", "gs")
+    assert done.returncode == 2 and "--from" in done.stderr
+    assert vicinal("papers", "--from", "nowhere.json").returncode == 3
 
 
 def test_without_verify_nothing_is_checked(no_data, ok_json):
