@@ -43,7 +43,7 @@ constexpr PartName kParts[] = {
     {"cc", measure_papers_cc, false},
 };
 
-/// Where the classical tools' data are, without --data-dir.
+/// Where the classical tools' data are if --data-dir has none.
 std::string images_folder() {
   const char* const data = std::getenv("VICINAL_DATA");
   if (data == nullptr) return {};
@@ -156,7 +156,7 @@ class AllPapers {
     asked.output.clear();
     asked.common.device = device;
     const std::string part_name = name.name;
-    if (part_name == "km" && asked.data_dir.empty()) asked.data_dir = images_folder();
+    if (part_name == "km" && !has_classical_files(asked.data_dir)) asked.data_dir = images_folder();
     if (part_name == "lle" && asked.quick) asked.most_rows = std::min(asked.most_rows, kQuickSurfaceRows);
     tell(part_name, device);
     add({part_name, name.measure(asked)});
@@ -176,7 +176,7 @@ class AllPapers {
 
   void save() const {
     write_text(options_.output, result().dump(2) + "\n");
-    write_text(options_.html, papers_page(head_, sizes(), tables_));
+    write_text(options_.html, papers_page(head_, sizes(), verdict_, tables_));
   }
 
   void tell(const std::string& part, const std::string& device) const {
