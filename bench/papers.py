@@ -1,11 +1,15 @@
 """Writes the section "Two cores" of docs/papers.md, and its claims, from a result of `vicinal-bench papers`.
 
     papers.py bench/results/papers-MACHINE-DATE-COMMIT.json
+    papers.py --join RESULT PART... OUTPUT
 
 Everything on the page between the lines `<!-- two cores -->` and `<!-- end -->` is replaced. Titles, sentences and
 figures are those of the result, which `vicinal-bench papers --from` writes again after its sentences have changed. Each
 text is written together with the claim that tests/manners/test_claims.py checks. Of a table with more than eight rows,
 the page has the first and the last row of each group: rows that differ in the last of the columns before the times.
+
+--join adds parts that were measured alone (`vicinal-bench papers lle -o PART`) to a result, in place of its own; then
+`vicinal-bench papers --from OUTPUT -o OUTPUT` writes the tables of all parts.
 """
 
 import itertools
@@ -25,11 +29,6 @@ MOST_ROWS = 8
 # Shown instead of all rows where a table has only one group.
 SHOWN_OF_ONE_GROUP = 3
 
-INTRODUCTION = (
-    "On two cores: {}, {:.0f} threads, {}, commit {}, medians of {:.0f} runs. Of {:,.0f} answers that were compared with "
-    "the reference, {:,.0f} were wrong; methods gave different answers in {:,.0f} lines",
-    ["machine.cpu", "parts[0].threads", "date[:10]", "commit", "len(parts[0].tables[0].lines[0].seconds.runs)",
-     "checked_answers", "wrong_answers", "different_answers"])
 
 
 class Writer:
@@ -48,6 +47,19 @@ class Writer:
     def row(self, cells):
         """A row of a table, of texts in which thousands are apart."""
         return self.text("| " + " | ".join("{}" for _ in cells) + " |", [f"commas({cell})" for cell in cells])
+
+
+def introduction(writer, result):
+    """Where and when; a joined result has parts of several commits."""
+    first = {part["commit"]: i for i, part in reversed(list(enumerate(result["parts"])))}
+    commits = [f"parts[{i}].commit" for i in sorted(first.values())]
+    word = "commit {}" if len(commits) == 1 else "commits " + " and ".join("{}" for _ in commits)
+    text = writer.text(
+        f"Measured on: {{}}, {{:.0f}} threads, {{}}, {word}, medians of up to {{:.0f}} runs. Of {{:,.0f}} answers that "
+        "were compared with the reference, {:,.0f} were wrong; methods gave different answers in {:,.0f} lines",
+        ["machine.cpu", "parts[0].threads", "date[:10]", *commits, "len(parts[0].tables[0].lines[0].seconds.runs)",
+         "checked_answers", "wrong_answers", "different_answers"])
+    return filled(f"{text} ([JSON](../bench/results/{writer.name})).")
 
 
 def rule(columns):
@@ -93,7 +105,25 @@ def section(writer, t, table):
             "\n".join(lines)]
 
 
+def join(result, parts, output):
+    joined = json.loads(pathlib.Path(result).read_text())
+    named = {part["part"]: part for part in joined["parts"]}
+    for path in parts:
+        part = json.loads(pathlib.Path(path).read_text())
+        name = part["command"].split()[-1]
+        if name not in PARTS:
+            sys.exit(f"{path}: not a part of vicinal-bench papers")
+        if part["machine"]["cpu"] != joined["machine"]["cpu"]:
+            sys.exit(f"{path}: measured on another machine")
+        named[name] = {**part, "part": name}
+    joined["parts"] = [named[name] for name in PARTS if name in named]
+    pathlib.Path(output).write_text(json.dumps(joined, indent=2) + "\n")
+    return 0
+
+
 def main():
+    if sys.argv[1:2] == ["--join"] and len(sys.argv) >= 5:
+        return join(sys.argv[2], sys.argv[3:-1], sys.argv[-1])
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     path = pathlib.Path(sys.argv[1])
@@ -104,8 +134,7 @@ def main():
     if [part["part"] for part in result["parts"]] != PARTS:
         sys.exit(f"{path}: not all parts, or more than one device")
     tables = result["tables"]
-    introduction = f"{writer.text(*INTRODUCTION)} ([JSON](../bench/results/{path.name}))."
-    texts = [filled(introduction), overview(writer, tables)]
+    texts = [introduction(writer, result), overview(writer, tables)]
     for t, table in enumerate(tables):
         texts += section(writer, t, table)
     page = ROOT / PAGE

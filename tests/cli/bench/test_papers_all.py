@@ -67,6 +67,16 @@ def look_at(page, folder):
     assert {key: found["faults"] for key, found in measured.items()} == {key: [] for key in FRAMES}
 
 
+def test_the_page_of_the_stored_result_in_full_size(ok, tmp_path):
+    result = next((pathlib.Path(__file__).resolve().parents[3] / "bench/results").glob("papers-epyc2-*.json"))
+    ok("papers", "--from", result, "--device", "cpu")
+    assert json.loads((tmp_path / "papers.json").read_text()) == json.loads(result.read_text())
+    measured = measure({"papers": tmp_path / "papers.html"}, tmp_path)["papers"]
+    assert {key: found["faults"] for key, found in measured.items()} == {key: [] for key in FRAMES}
+    page = (tmp_path / "papers.html").read_text().replace("\u202f", "")
+    assert f'{json.loads(result.read_text())["checked_answers"]}' in page
+
+
 def test_a_wrong_answer_of_any_table_is_found(no_data, vicinal, tmp_path):
     done = vicinal("papers", *TINY, "--spoil", "--json")
     assert done.returncode != 0 and "are wrong" in done.stderr
@@ -76,6 +86,18 @@ def test_a_wrong_answer_of_any_table_is_found(no_data, vicinal, tmp_path):
     again = vicinal("papers", "--from", "papers.json", "-o", "again.json", "--html", "again.html", "--device", "cpu")
     assert again.returncode == done.returncode and again.stderr == done.stderr
     assert (tmp_path / "again.html").read_text() == (tmp_path / "papers.html").read_text()
+
+
+def test_images_are_found_where_the_data_folder_has_none(monkeypatch, ok_json, tmp_path):
+    (tmp_path / "data/image_data").mkdir(parents=True)
+    objects = "".join(f"{i} " + " ".join(str((i * j) % 17 + j) for j in range(9)) + "\n" for i in range(1, 41))
+    (tmp_path / "data/image_data/color100.txt").write_text(objects)
+    (tmp_path / "others").mkdir()
+    monkeypatch.setenv("VICINAL_DATA", str(tmp_path / "data"))
+    found = ok_json("papers", *TINY, "--data-dir", "others")
+    rows = next(table["rows"] for table in found["tables"] if table["paper"] == "KM")
+    assert {row[0] for row in rows if row[1] == "40"} == {"color100"}
+    assert all(row[0].startswith("synthetic") for row in rows if row[1] != "40")
 
 
 HEAD = {"date": "", "version": "", "commit": None, "machine": {}, "quick": True, "most_rows": 9, "verify": True}
