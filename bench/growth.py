@@ -101,7 +101,7 @@ def filled(text, indent=""):
 def replaced(page, name, text):
     pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
     if not pattern.search(page):
-        sys.exit(f"{PAGE}: has no section {name}")
+        sys.exit(f"the page has no section {name}")
     return pattern.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", page)
 
 

@@ -14,6 +14,17 @@ constexpr double kWidestChart = 1000;     // a drawing beyond it has panels
 
 }  // namespace
 
+std::string words(const std::string& text) {
+  const auto is_digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  std::string made;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool inside = text[i] == ' ' && i > 0 && is_digit(i - 1) && is_digit(i + 1) && is_digit(i + 2) &&
+                        is_digit(i + 3) && !is_digit(i + 4);
+    made += inside ? report::thin(" ") : std::string(1, text[i]);
+  }
+  return report::escape(made);
+}
+
 std::string chart(const report::Drawing& drawing) {
   const bool panels = drawing.width > kWidestChart;
   return fmt::format(

@@ -130,6 +130,8 @@ Command add_bench_papers(const Parser& bench) {
       .type_name("FILE")
       .capture_default_str();
   app.add_option("--html", options->html, "Where to write the page (.html)").type_name("FILE").capture_default_str();
+  app.add_option("--from", options->from, "Measure nothing: write page and result again from what -o wrote before")
+      .type_name("FILE");
   const Option edges = add_edges(app, *options);
   const Option spmv_rows = add_spmv_rows(app, *options);
   app.add_option("--data-dir", options->data_dir,
@@ -161,21 +163,23 @@ Command add_bench_papers(const Parser& bench) {
   cc.add_examples({"vicinal-bench papers cc" + few + " --edges 100000"});
   embed.add_examples({"vicinal-bench papers lle" + few + " --spmv-rows 1000 -o lle.json",
                       "vicinal-bench papers lle --from lle.json --most-rows 300 --svg figures"});
-  app.add_examples(
-      {"vicinal-bench papers --quick" + few + " --edges 1000 --spmv-rows 300", "vicinal-bench papers lof" + few});
+  app.add_examples({"vicinal-bench papers --quick" + few + " --edges 1000 --spmv-rows 300",
+                    "vicinal-bench papers --from papers.json --html again.html", "vicinal-bench papers lof" + few});
   return {app,
           [=] {
             check_output("-o", options->output, {".json"});
-            if (!options->from.empty() && options->svg.empty()) {
+            if (embed.parsed() && !options->from.empty()) {
+              if (!options->svg.empty()) return draw_papers_lle(*options);
               throw Error(ErrorCode::invalid_argument, "--from: there is nothing to draw without --svg");
             }
-            if (embed.parsed() && !options->from.empty()) return draw_papers_lle(*options);
             const std::pair<Parser, PapersPart (*)(const PapersOptions&)> parts[] = {
                 {gs, measure_papers_gs},          {attacks, measure_papers_attacks}, {lof, measure_papers_lof},
                 {lle, measure_papers_lle_search}, {embed, measure_papers_lle},       {km, measure_papers_km},
                 {cc, measure_papers_cc}};
             for (const auto& [one, measure_one] : parts) {
-              if (one.parsed()) return finish_part(*options, measure_one(*options));
+              if (!one.parsed()) continue;
+              if (options->from.empty()) return finish_part(*options, measure_one(*options));
+              throw Error(ErrorCode::invalid_argument, "--from: not with a part other than lle, which is measured");
             }
             if (options->quick) {
               sizes.make_quick(*options);
@@ -185,6 +189,7 @@ Command add_bench_papers(const Parser& bench) {
             check_output("-o", options->all_output, {".json"});
             check_output("--html", options->html, {".html"});
             options->output = options->all_output;
+            if (!options->from.empty()) return draw_all_papers(*options);
             run_all_papers(*options);
           },
           &options->common.json};

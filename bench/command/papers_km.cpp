@@ -197,6 +197,14 @@ class IterationBench {
 
 }  // namespace
 
+bool has_classical_files(const std::filesystem::path& folder) {
+  const auto is_there = [&](const char* file) { return std::filesystem::exists(folder / file); };
+  const auto& sets = classical_sets();
+  return !folder.empty() && std::any_of(sets.begin(), sets.end(), [&](const ClassicalSet& shape) {
+    return std::any_of(shape.files.begin(), shape.files.end(), is_there);
+  });
+}
+
 PapersPart measure_papers_km(const PapersOptions& options) {
   return IterationBench(options).run();
 }

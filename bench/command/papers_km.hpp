@@ -3,9 +3,14 @@
 // taken.
 #pragma once
 
+#include <filesystem>
+
 #include "command/papers.hpp"
 
 namespace vicinal::cli {
+
+/// Whether a folder has any file of the classical tools' data. False for the empty path.
+bool has_classical_files(const std::filesystem::path& folder);
 
 PapersPart measure_papers_km(const PapersOptions& options);
 

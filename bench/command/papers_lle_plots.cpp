@@ -124,14 +124,14 @@ report::Drawing embeddings(const Context& ctx, Shape shape, std::int64_t most_ro
         const double* const x = &surface.made.points[i * 3];
         return report::Dot{x[0] + 0.35 * x[1], x[2] + 0.25 * x[1], -x[1], {}};
       };
-      panels.push_back({fmt::format("{}, {} rows", spoken(shape), format_count(n)), sample.dots(view)});
+      panels.push_back({fmt::format("{}, {} rows", spoken(shape), report::count_text(n)), sample.dots(view)});
     }
     const TableView table(surface.rows.data(), n, kPaperColumns);
     const Lle found = lle(ctx, table, {.k = std::min(kPaperNeighbors, n - 1)});
     const auto place = [&](std::int64_t i) {
       return report::Dot{found.embedding[i * 2], found.embedding[i * 2 + 1], 0, {}};
     };
-    panels.push_back({fmt::format("embedding of {}", format_count(n)), sample.dots(place)});
+    panels.push_back({fmt::format("embedding of {}", report::count_text(n)), sample.dots(place)});
   }
   return report::draw_panels(panels, spoken(shape) + " and its embeddings, colored by the angle along the surface");
 }

@@ -28,7 +28,7 @@ constexpr PaperName kPaperNames[] = {
 
 std::string table_row(const std::vector<std::string>& cells, const char* tag) {
   std::string text = "<tr>";
-  for (const std::string& cell : cells) text += fmt::format("<{0}>{1}</{0}>", tag, report::thin(report::escape(cell)));
+  for (const std::string& cell : cells) text += fmt::format("<{0}>{1}</{0}>", tag, words(cell));
   return text + "</tr>\n";
 }
 
@@ -37,7 +37,7 @@ std::string figure_rows(const std::vector<PaperFigure>& figures) {
   std::string text;
   for (const PaperFigure& figure : figures) {
     text += fmt::format("<tr><td class=\"name\" {}>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", kWords,
-                        report::escape(figure.what), report::escape(figure.paper), report::escape(figure.here),
+                        words(figure.what), words(figure.paper), words(figure.here),
                         figure.ratio ? report::number_text(*figure.ratio, 3) : "-");
   }
   return text;
@@ -66,8 +66,9 @@ std::string section(const PaperTable& table, const std::string& cut) {
   for (const report::Drawing& drawing : table.drawings) text += chart(drawing);
   if (table.rows.empty()) return text + "</section>\n";
   text +=
-      fmt::format("<details style=\"margin-top:18px\"{}><summary>{} rows</summary>\n<table><thead>{}</thead><tbody>\n",
-                  table.rows.size() <= 16 ? " open" : "", table.rows.size(), table_row(table.head, "th"));
+      fmt::format("<details style=\"margin-top:18px\"{}><summary>{} row{}</summary>\n<table><thead>{}</thead><tbody>\n",
+                  table.rows.size() <= 16 ? " open" : "", table.rows.size(), table.rows.size() == 1 ? "" : "s",
+                  table_row(table.head, "th"));
   for (const auto& row : table.rows) text += table_row(row, "td");
   return text + "</tbody></table></details>\n</section>\n";
 }
@@ -93,13 +94,9 @@ std::string machine_facts(const Json& head, const std::string& sizes) {
          report::fact("Sizes", sizes, true) + "</dl>\n";
 }
 
-std::string hero(const std::vector<PaperTable>& tables) {
-  Verdict verdict;
+std::string hero(const std::vector<PaperTable>& tables, const Verdict& verdict) {
   std::int64_t synthetic = 0;
-  for (const PaperTable& table : tables) {
-    verdict += table.verdict;
-    synthetic += table.is_synthetic ? 1 : 0;
-  }
+  for (const PaperTable& table : tables) synthetic += table.is_synthetic ? 1 : 0;
   return "<div class=\"hero\">\n" + report::figure(report::count_text(std::ssize(tables)), "tables") +
          report::figure(report::count_text(synthetic), "of them of synthetic rows") +
          report::figure(report::count_text(verdict.checked), "answers checked") +
@@ -115,12 +112,12 @@ std::string summary(const std::vector<PaperTable>& tables) {
           "<tr><td class=\"name\" style=\"min-width:44px\">{}</td><td class=\"words\" "
           "{}>{}{}</td><td>{}</td><td>{}</td>"
           "<td>{}</td></tr>\n",
-          report::escape(table.paper), kWords, report::escape(figure.what + ", " + table.device),
-          table.is_synthetic ? " (synthetic rows)" : "", report::escape(figure.paper), report::escape(figure.here),
+          report::escape(table.paper), kWords, words(figure.what + ", " + table.device),
+          table.is_synthetic ? " (synthetic rows)" : "", words(figure.paper), words(figure.here),
           figure.ratio ? report::number_text(*figure.ratio, 3) : "-");
     }
   }
-  return "<section>\n<h2>The papers' figures beside ours</h2>\n<p class=\"note\">The papers' machines are older; a "
+  return "<section>\n<h2>The papers' figures next to ours</h2>\n<p class=\"note\">The papers' machines are older; a "
          "ratio "
          "compares what their methods took there with what ours take here.</p>\n<table><colgroup><col "
          "style=\"width:9%\"><col style=\"width:43%\"></colgroup><thead>" +
@@ -138,13 +135,14 @@ std::string names_of_papers() {
 
 }  // namespace
 
-std::string papers_page(const Json& head, const PaperSizes& sizes, const std::vector<PaperTable>& tables) {
+std::string papers_page(const Json& head, const PaperSizes& sizes, const Verdict& verdict,
+                        const std::vector<PaperTable>& tables) {
   const std::string cut = sizes.cut ? " Tables are cut to " + report::count_text(sizes.most_rows) + " rows." : "";
   std::string body =
       "<header><p class=\"over\">vicinal-bench papers</p>\n<h1>Five papers, measured on this machine</h1>\n"
       "<p>Tables and figures of the papers, with their methods and ours; answers are compared with src/reference.</p>"
       "</header>\n";
-  body += hero(tables) + machine_facts(head, sizes.text) + summary(tables) + names_of_papers();
+  body += hero(tables, verdict) + machine_facts(head, sizes.text) + summary(tables) + names_of_papers();
   for (const PaperTable& table : tables) body += section(table, cut);
   return report::page("Five papers, measured on this machine", body + report::footer("No network, no scripts."));
 }

@@ -1,4 +1,5 @@
-// The page of `vicinal-bench papers`: every table with the paper's figures beside ours, in one file that loads nothing.
+// The page of `vicinal-bench papers`: every table with the paper's figures next to ours, in one file that loads
+// nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,9 @@ struct PaperSizes {
   bool cut = false;  ///< to `most_rows`
 };
 
-/// HTML of the tables; `head` has date, version, commit and machine.
-std::string papers_page(const Json& head, const PaperSizes& sizes, const std::vector<PaperTable>& tables);
+/// HTML of the tables; `head` has date, version, commit and machine; `verdict` is of all answers, also those
+/// that belong to no table.
+std::string papers_page(const Json& head, const PaperSizes& sizes, const Verdict& verdict,
+                        const std::vector<PaperTable>& tables);
 
 }  // namespace vicinal::cli

@@ -51,6 +51,9 @@ def test_all_tables_in_one_result_and_one_page(no_data, ok_json, tmp_path):
     figures = {figure["paper"] for table in found["tables"] for figure in table["figures"]}
     assert {"46", "2.8", "145", "266", "26", "more than 10", "1e-7", "853 s", "13.7 s", "0.99 s"} <= figures
     look_at(tmp_path / "papers.html", tmp_path)
+    again = ok_json("papers", "--from", "papers.json", "-o", "again.json", "--html", "again.html", "--device", "cpu")
+    assert again == json.loads((tmp_path / "again.json").read_text()) == found
+    assert (tmp_path / "again.html").read_text() == (tmp_path / "papers.html").read_text()
 
 
 def look_at(page, folder):
@@ -64,12 +67,69 @@ def look_at(page, folder):
     assert {key: found["faults"] for key, found in measured.items()} == {key: [] for key in FRAMES}
 
 
+def test_the_page_of_the_stored_result_in_full_size(ok, tmp_path):
+    result = next((pathlib.Path(__file__).resolve().parents[3] / "bench/results").glob("papers-epyc2-*.json"))
+    ok("papers", "--from", result, "--device", "cpu")
+    assert json.loads((tmp_path / "papers.json").read_text()) == json.loads(result.read_text())
+    measured = measure({"papers": tmp_path / "papers.html"}, tmp_path)["papers"]
+    assert {key: found["faults"] for key, found in measured.items()} == {key: [] for key in FRAMES}
+    page = (tmp_path / "papers.html").read_text().replace("\u202f", "")
+    assert f'{json.loads(result.read_text())["checked_answers"]}' in page
+
+
 def test_a_wrong_answer_of_any_table_is_found(no_data, vicinal, tmp_path):
     done = vicinal("papers", *TINY, "--spoil", "--json")
     assert done.returncode != 0 and "are wrong" in done.stderr
     found = json.loads((tmp_path / "papers.json").read_text())
     assert [table["title"] for table in found["tables"] if table["wrong"] == 0] == []
     assert "checked answers are wrong" in (tmp_path / "papers.html").read_text()
+    again = vicinal("papers", "--from", "papers.json", "-o", "again.json", "--html", "again.html", "--device", "cpu")
+    assert again.returncode == done.returncode and again.stderr == done.stderr
+    assert (tmp_path / "again.html").read_text() == (tmp_path / "papers.html").read_text()
+
+
+def test_images_are_found_where_the_data_folder_has_none(monkeypatch, ok_json, tmp_path):
+    (tmp_path / "data/image_data").mkdir(parents=True)
+    objects = "".join(f"{i} " + " ".join(str((i * j) % 17 + j) for j in range(9)) + "\n" for i in range(1, 41))
+    (tmp_path / "data/image_data/color100.txt").write_text(objects)
+    (tmp_path / "others").mkdir()
+    monkeypatch.setenv("VICINAL_DATA", str(tmp_path / "data"))
+    found = ok_json("papers", *TINY, "--data-dir", "others")
+    rows = next(table["rows"] for table in found["tables"] if table["paper"] == "KM")
+    assert {row[0] for row in rows if row[1] == "40"} == {"color100"}
+    assert all(row[0].startswith("synthetic") for row in rows if row[1] != "40")
+
+
+HEAD = {"date": "", "version": "", "commit": None, "machine": {}, "quick": True, "most_rows": 9, "verify": True}
+COUNTS = {"different_answers": 0, "checked_answers": 0, "wrong_answers": 0}
+
+
+@pytest.mark.parametrize(
+    "result, told",
+    [
+        ("no JSON", "no JSON"),
+        ([1, 2], "another command"),
+        ({"command": "bench papers lle"}, "another command"),
+        ({"command": "bench papers"}, "no parts"),
+        ({"command": "bench papers", "parts": []}, "no parts"),
+        ({"command": "bench papers", "parts": [{"part": "gs"}]}, "no date"),
+        ({"command": "bench papers", "parts": [7], **HEAD}, "another name"),
+        ({"command": "bench papers", "parts": [{"part": "speed"}], **HEAD}, "another name"),
+        ({"command": "bench papers", "parts": [{"part": "gs", **COUNTS}], **HEAD}, 'part "gs" has no device'),
+        ({"command": "bench papers", "parts": [{"part": "cc", "device": "cpu", "lines": [7]}], **HEAD}, "different_answers"),
+    ],
+)  # fmt: skip
+def test_what_is_no_result_is_not_drawn(vicinal, tmp_path, result, told):
+    (tmp_path / "result.json").write_text(result if isinstance(result, str) else json.dumps(result))
+    done = vicinal("papers", "--from", "result.json")
+    assert done.returncode == 3 and "result.json" in done.stderr and told in done.stderr
+    assert not (tmp_path / "papers.html").exists()
+
+
+def test_a_stored_result_is_no_part_that_is_measured(vicinal):
+    done = vicinal("papers", "--from", "papers.json", "gs")
+    assert done.returncode == 2 and "--from" in done.stderr
+    assert vicinal("papers", "--from", "nowhere.json").returncode == 3
 
 
 def test_without_verify_nothing_is_checked(no_data, ok_json):

@@ -1,0 +1,147 @@
+"""Writes the section "Two cores" of docs/papers.md, and its claims, from a result of `vicinal-bench papers`.
+
+    papers.py bench/results/papers-MACHINE-DATE-COMMIT.json
+    papers.py --join RESULT PART... OUTPUT
+
+Everything on the page between the lines `<!-- two cores -->` and `<!-- end -->` is replaced. Titles, sentences and
+figures are those of the result, which `vicinal-bench papers --from` writes again after its sentences have changed. Each
+text is written together with the claim that tests/manners/test_claims.py checks. Of a table with more than eight rows,
+the page has the first and the last row of each group: rows that differ in the last of the columns before the times.
+
+--join adds parts that were measured alone (`vicinal-bench papers lle -o PART`) to a result, in place of its own; then
+`vicinal-bench papers --from OUTPUT -o OUTPUT` writes the tables of all parts.
+"""
+
+import itertools
+import json
+import pathlib
+import sys
+
+from growth import ROOT, filled, replaced
+
+sys.path.insert(0, str(ROOT / "tests" / "manners"))
+from test_claims import computed, read_result  # noqa: E402
+
+PAGE = "docs/papers.md"
+CLAIMS = ROOT / "bench" / "claims" / "papers-two-cores.json"
+PARTS = ["gs", "gs-attacks", "lof", "lle-search", "lle", "km", "cc"]
+MOST_ROWS = 8
+# Shown instead of all rows where a table has only one group.
+SHOWN_OF_ONE_GROUP = 3
+
+
+
+class Writer:
+    """Texts of the page with their claims."""
+
+    def __init__(self, path):
+        self.name = path.name
+        self.results = {path.name: read_result(path)}
+        self.claims = []
+
+    def text(self, text, values):
+        claim = {"page": PAGE, "text": text, "result": self.name, "values": values}
+        self.claims.append(claim)
+        return computed(claim, self.results)
+
+    def row(self, cells):
+        """A row of a table, of texts in which thousands are apart."""
+        return self.text("| " + " | ".join("{}" for _ in cells) + " |", [f"commas({cell})" for cell in cells])
+
+
+def introduction(writer, result):
+    """Where and when; a joined result has parts of several commits."""
+    first = {part["commit"]: i for i, part in reversed(list(enumerate(result["parts"])))}
+    commits = [f"parts[{i}].commit" for i in sorted(first.values())]
+    word = "commit {}" if len(commits) == 1 else "commits " + " and ".join("{}" for _ in commits)
+    text = writer.text(
+        f"Measured on: {{}}, {{:.0f}} threads, {{}}, {word}, medians of up to {{:.0f}} runs. Of {{:,.0f}} answers that "
+        "were compared with the reference, {:,.0f} were wrong; methods gave different answers in {:,.0f} lines",
+        ["machine.cpu", "parts[0].threads", "date[:10]", *commits, "len(parts[0].tables[0].lines[0].seconds.runs)",
+         "checked_answers", "wrong_answers", "different_answers"])
+    return filled(f"{text} ([JSON](../bench/results/{writer.name})).")
+
+
+def rule(columns):
+    return "| " + " | ".join("---" for _ in range(columns)) + " |"
+
+
+def shown_rows(table):
+    """Numbers of the rows that the page has."""
+    rows = table["rows"]
+    if len(rows) <= MOST_ROWS:
+        return list(range(len(rows)))
+    names = next(i for i, column in enumerate(table["columns"]) if ", " in column)
+    groups = [[i for i, _ in group]
+              for _, group in itertools.groupby(enumerate(rows), key=lambda row: row[1][:max(names - 1, 0)])]
+    if len(groups) == 1:
+        last = len(rows) - 1
+        return sorted({last * i // (SHOWN_OF_ONE_GROUP - 1) for i in range(SHOWN_OF_ONE_GROUP)})
+    return [i for group in groups for i in dict.fromkeys((group[0], group[-1]))]
+
+
+def overview(writer, tables):
+    lines = ["| paper | what | in the paper | here |", rule(4)]
+    for t, table in enumerate(tables):
+        for f in range(len(table["figures"])):
+            figure = f"tables[{t}].figures[{f}]"
+            lines.append(writer.row([f"tables[{t}].paper", f"{figure}.what", f"{figure}.paper", f"{figure}.here"]))
+    return "\n".join(lines)
+
+
+def section(writer, t, table):
+    at = f"tables[{t}]"
+    columns = len(table["columns"])
+    shown = shown_rows(table)
+    lines = [writer.row([f"{at}.columns[{c}]" for c in range(columns)]), rule(columns)]
+    lines += [writer.row([f"{at}.rows[{r}][{c}]" for c in range(columns)]) for r in shown]
+    rows = "synthetic rows" if table["synthetic"] else "real rows"
+    kind = f"{rows}, {len(shown)} of {len(table['rows'])} lines shown"
+    return [writer.text("#### {}: {}", [f"{at}.paper", f"{at}.title"]),
+            "\n".join([filled(writer.text("- **The paper.** {}", [f"{at}.paper_says"]), "  "),
+                       filled(writer.text("- **What differs.** {}", [f"{at}.differs"]), "  "),
+                       filled(writer.text("- **Checked.** {:,.0f} answers, {:,.0f} of them wrong (" + kind + ").",
+                                          [f"{at}.checked", f"{at}.wrong"]), "  ")]),
+            "\n".join(lines)]
+
+
+def join(result, parts, output):
+    joined = json.loads(pathlib.Path(result).read_text())
+    named = {part["part"]: part for part in joined["parts"]}
+    for path in parts:
+        part = json.loads(pathlib.Path(path).read_text())
+        name = part["command"].split()[-1]
+        if name not in PARTS:
+            sys.exit(f"{path}: not a part of vicinal-bench papers")
+        if part["machine"]["cpu"] != joined["machine"]["cpu"]:
+            sys.exit(f"{path}: measured on another machine")
+        named[name] = {**part, "part": name}
+    joined["parts"] = [named[name] for name in PARTS if name in named]
+    pathlib.Path(output).write_text(json.dumps(joined, indent=2) + "\n")
+    return 0
+
+
+def main():
+    if sys.argv[1:2] == ["--join"] and len(sys.argv) >= 5:
+        return join(sys.argv[2], sys.argv[3:-1], sys.argv[-1])
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    path = pathlib.Path(sys.argv[1])
+    writer = Writer(path)
+    result = writer.results[path.name]
+    if result["quick"] or not result["commit"] or not result["verify"]:
+        sys.exit(f"{path}: made with --quick, without --commit or with --no-verify")
+    if [part["part"] for part in result["parts"]] != PARTS:
+        sys.exit(f"{path}: not all parts, or more than one device")
+    tables = result["tables"]
+    texts = [introduction(writer, result), overview(writer, tables)]
+    for t, table in enumerate(tables):
+        texts += section(writer, t, table)
+    page = ROOT / PAGE
+    page.write_text(replaced(page.read_text(), "two cores", "\n\n".join(texts)))
+    CLAIMS.write_text(json.dumps(writer.claims, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
