@@ -19,8 +19,10 @@ namespace {
 using kernels::Collect;
 using kernels::NearestTask;
 
-constexpr std::int64_t kFewRows = 8192;  // of a table of which samples say nothing: its tree is asked itself
-constexpr double kNoQuestion = 1e-4;     // seconds of one core: what takes less is not asked about
+constexpr std::int64_t kFewRows = 8192;     // of a table of which samples say nothing: its tree is asked itself
+constexpr std::int64_t kSampledLists = 32;  // a sample has rows for as many lists, or it says nothing either;
+constexpr std::int64_t kFewestLists = 2;    // a tree does not pay where the table has rows for no more
+constexpr double kNoQuestion = 1e-4;        // seconds of one core: what takes less is not asked about
 constexpr std::int64_t kTrialQueries[] = {8, 64, 256};
 constexpr double kGrowthSlows =
     0.85;  // times the exponent: smaller boxes are met less often; measured, 3 to 16 columns
@@ -259,7 +261,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
       static_cast<double>(task.k) * static_cast<double>(index.table.rows()) /
       static_cast<double>(std::max<std::int64_t>(1, kernels::eligible_rows(task.filter, index.table.rows())));
   const auto k = static_cast<std::int64_t>(std::ceil(wanted * static_cast<double>(n) / index.table.rows()));
-  if (k > n / 32) return std::nullopt;
+  if (k > n / kFewestLists) return std::nullopt;
   NearestTask widest = task;  // the trial has no filter, but longer lists
   widest.k = std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(wanted)), 1);
   if (!backend.nearest().can_use_tree(widest)) return std::nullopt;
@@ -285,10 +287,12 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     return ask(*index.tree.get_or_make(
         ctx, [&] { return backend.nearest().build_tree(ctx, index); }, backend.device()));
   };
-  if (index.tree.get(backend.device()) != nullptr || (n < kFewRows && may_build)) {
+  const bool has_samples = n >= kFewRows && k <= n / kSampledLists;
+  const bool soon_made = may_build && build_seconds(costs, n) < kShareOfTrial * brute_seconds;
+  if (index.tree.get(backend.device()) != nullptr || (!has_samples && soon_made)) {
     return ask_own() ? std::optional(forecast) : std::nullopt;
   }
-  if (n < kFewRows) return std::nullopt;
+  if (!has_samples) return std::nullopt;
 
   std::unique_ptr<Trial> trial;
   bool screen_tried = false;

@@ -500,6 +500,22 @@ TEST(Planner, AsksTheTreeOfASmallTable) {
   EXPECT_EQ(brute.method, Method::fused) << brute.reason;
 }
 
+// Lists so long that a sample of the table does not hold them: its own tree is asked.
+TEST(Planner, AsksTheTreeForLongLists) {
+  const Context ctx = Context::cpu({.threads = 2});
+  const std::vector<double> rows = random_rows(10000, 3, 7);
+  const TableView table(rows.data(), 10000, 3);
+  for (const std::int64_t k : {100, 325, 1000}) {
+    const Plan plan = plan_knn(ctx, table, nullptr, {.k = k});
+    EXPECT_EQ(plan.method, Method::kdtree) << k << ": " << plan.reason;
+    EXPECT_NE(plan.reason.find("of 10,000 rows"), std::string::npos) << plan.reason;
+    EXPECT_EQ(knn(ctx, table, {.k = k}).plan.reason, plan.reason);
+  }
+  const std::vector<double> wide = random_rows(10000, 40, 7);
+  const Plan plan = plan_knn(ctx, TableView(wide.data(), 10000, 40), nullptr, {.k = 325});
+  EXPECT_EQ(plan.method, Method::fused) << plan.reason;
+}
+
 TEST(Planner, PlansWhatASearchWithinARadiusDoes) {
   const Context ctx = Context::cpu({.threads = 2});
   const std::vector<double> rows = random_rows(50000, 3, 9);
