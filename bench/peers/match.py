@@ -85,6 +85,11 @@ def names_of(path):
     return None, {}
 
 
+def fids_of(path):
+    """The ids of the features, which GeoPackages number from 1 and GeoJSON from 0."""
+    return pyogrio.read_dataframe(path, columns=[], read_geometry=False, fid_as_index=True).index.tolist()
+
+
 def topo_tools(asked, folder):
     """{version, threads, warm_up_seconds, seconds, pairs: {(a, b): similarity}}, or {error}. The first call loads an
     extension of DuckDB from the network. A call takes minutes for large layers, so one is timed."""
@@ -139,15 +144,12 @@ def main():
             seconds["geopandas_csv"].append(time.perf_counter() - start)
         topo = topo_tools(asked, pathlib.Path(folder))
         with out.open() as rows:
-            # Files number their features from 0 or from 1.
             ours = {(int(row["a_id"]), int(row["b_id"])): float(row["area"]) for row in csv.DictReader(rows)}
-    base = [min(key[side] for key in ours) for side in (0, 1)]
-    shift = [0 if value == 0 else 1 for value in base]
-    worst, missing = 0.0, 0
+    fids_a, fids_b = (fids_of(path) for path in (asked.old, asked.new))
     errors = []
     seen = set()
     for i, j, theirs, least in zip(a.tolist(), b.tolist(), area.tolist(), smaller.tolist()):
-        key = (i + shift[0], j + shift[1])
+        key = (fids_a[i], fids_b[j])
         seen.add(key)
         errors.append(abs(ours.get(key, 0.0) - theirs) / least if least > 0 else 0.0)
     missing = sum(1 for key, value in ours.items() if key not in seen and value > 0)
