@@ -41,10 +41,10 @@ enum class Method : std::uint8_t {
 
 /// The arithmetic in which Method::fused drops rows. Every screen gives the same results, because float64 keys decide.
 enum class ScreenType : std::uint8_t {
-  automatic,  ///< the types with fast instructions on this machine; finer ones follow for queries that need them
+  automatic,  ///< the types that are fast on this machine; finer ones follow for queries that need them
   float32,
   bfloat16,  ///< float32's range with 8 bits: native on AVX512-BF16, emulated elsewhere
-  int8,      ///< 256 steps for all columns together, exact for bytes: native on VNNI, emulated elsewhere
+  int8,      ///< 256 steps for all columns together, exact for bytes: native on VNNI, else by AVX2 for few queries
 };
 
 VICINAL_API std::string_view name_of(Metric metric) noexcept;

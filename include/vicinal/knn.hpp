@@ -68,7 +68,7 @@ struct NeighborCounts {
 enum class Packing : std::uint8_t {
   automatic,  ///< from the first search that packs them, if the memory limit allows
   never,      ///< each search packs them
-  now,        ///< as `automatic`, and those of euclidean distances are packed when the index is made
+  now,        ///< as `automatic`, and those of the first screen of euclidean distances are packed when it is made
 };
 
 /// "automatic", "never", "now".
@@ -93,8 +93,7 @@ struct IndexOptions {
   /// table for each of these metrics, stay with the index. Making them takes O(n d columns), and the sample some
   /// 10^9 multiplications. They serve k nearest neighbors by the automatic screen; not searches within a radius and
   /// counts. A saved index that has them names them, and loading makes them again. Not made: of tables of fewer than
-  /// 1,024 different rows or 32 columns, of block sources, with a CUDA context, and on instruction sets without
-  /// products of bytes.
+  /// 1,024 different rows or 32 columns, of block sources, with a CUDA context, on x86 without AVX2, and on Arm.
   Packing pruned = Packing::never;
 };
 

@@ -83,7 +83,7 @@ struct SimdKernels {
   std::int32_t tile_rows;
   ScreenFn screens[kScreens];      // each screen works everywhere ...
   bool quick[kScreens];            // ... but only these by an instruction that makes them quicker than finer ones
-  std::int64_t kept_int8_queries;  // int8 without one pays, too, for so few queries of rows that an index keeps packed
+  std::int64_t kept_int8_queries;  // up to so many queries of rows that an index keeps int8 pays without one, too
   KeysFn keys[kKeyOps][kElements];
 };
 

@@ -1,6 +1,7 @@
 // See backend.hpp.
 #include "cpu/nearest/backend.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,13 @@ namespace vicinal {
 namespace kernels {
 namespace {
 
-/// Whether the index has all rows packed for the first screen of a task.
+/// Whether the index has all rows packed for some screen of a task: a coarser one is then packed once.
 bool is_packed(const Context& ctx, const NearestTask& task) {
   const std::vector<PackedNeed> needs = cpu::packed_needs(ctx, task);
-  if (needs.empty()) return false;
-  const auto packed = task.index->packed.get(needs.front().kind);
-  return packed && packed->is_complete();
+  return std::any_of(needs.begin(), needs.end(), [&](const PackedNeed& need) {
+    const auto packed = task.index->packed.get(need.kind);
+    return packed && packed->is_complete();
+  });
 }
 
 class CpuNearest final : public NearestBackend {

@@ -139,7 +139,8 @@ bool screen_serves(Metric metric, ScreenType type, std::int64_t d) {
 
 bool pays(const kernels::NearestTask& task, ScreenType type, const SimdKernels& simd) {
   if (simd.quick[screen_index(type)]) return true;
-  return type == ScreenType::int8 && task.kept_screens > 0 && task.queries.rows() <= simd.kept_int8_queries;
+  return type == ScreenType::int8 && task.kept_screens > 0 && task.index->packed.keeps() &&
+         task.queries.rows() <= simd.kept_int8_queries;
 }
 
 std::vector<ScreenType> screen_types(const kernels::NearestTask& task, const SimdKernels& simd) {

@@ -53,8 +53,9 @@ constexpr std::int64_t kAlone = 1 << 17;  // columns ranked, some 30 microsecond
 constexpr std::int64_t kGroupTiles = 4;   // tiles of queries of one parallel task
 // Cycles a product of a row's and a query's column takes in each screen, roughly, where it is native.
 constexpr double kCyclesAProduct[kScreens] = {1.0 / 32, 1.0 / 45, 1.0 / 128};
-constexpr double kCyclesAByte = 0.25;       // of memory that is read in order, a core
-constexpr std::int64_t kAheadBytes = 1024;  // of a row; what follows is read in order
+constexpr double kCyclesByPairs = 1.0 / 36;  // of int8 without an instruction of its own
+constexpr double kCyclesAByte = 0.25;        // of memory that is read in order, a core
+constexpr std::int64_t kAheadBytes = 1024;   // of a row; what follows is read in order
 constexpr double kPrunedPatience = 4;
 constexpr std::int64_t kEarlyShare = 8;  // of the table, where limits are not yet near their end
 constexpr double kFindBytes = 512;       // as many take as long as finding a row
@@ -582,7 +583,9 @@ class Search {
     const double each = 30 + d / 2 + per_byte * (kFindBytes + static_cast<double>(block.element_bytes()));
     const auto screen_cost = [&](int level) {
       const auto columns = static_cast<double>(ladder_[level].columns());
-      return static_cast<double>(queries) * size * columns * kCyclesAProduct[screen_index(types_[level])] +
+      const int type = screen_index(types_[level]);
+      const bool by_pairs = types_[level] == ScreenType::int8 && !simd_.quick[type];
+      return static_cast<double>(queries) * size * columns * (by_pairs ? kCyclesByPairs : kCyclesAProduct[type]) +
              size * static_cast<double>(ladder_[level].row_bytes()) * shared;
     };
     const auto rank_cost = [&](int level) { return static_cast<double>(climb.passed[level]) * each; };

@@ -20,8 +20,8 @@ using kernels::Collect;
 using kernels::NearestTask;
 
 constexpr std::int64_t kFewRows = 8192;     // of a table of which samples say nothing: its tree is asked itself
-constexpr std::int64_t kSampledLists = 32;  // a sample has rows for as many lists, or it says nothing either;
-constexpr std::int64_t kFewestLists = 2;    // a tree does not pay where the table has rows for no more
+constexpr std::int64_t kSampledLists = 32;  // for as many lists a sample has rows, or it says nothing either
+constexpr std::int64_t kFewestLists = 2;    // where a table has rows for no more lists than these, a tree does not pay
 constexpr double kNoQuestion = 1e-4;        // seconds of one core: what takes less is not asked about
 constexpr std::int64_t kTrialQueries[] = {8, 64, 256};
 constexpr double kGrowthSlows =
@@ -261,7 +261,9 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
       static_cast<double>(task.k) * static_cast<double>(index.table.rows()) /
       static_cast<double>(std::max<std::int64_t>(1, kernels::eligible_rows(task.filter, index.table.rows())));
   const auto k = static_cast<std::int64_t>(std::ceil(wanted * static_cast<double>(n) / index.table.rows()));
-  if (k > n / kFewestLists) return std::nullopt;
+  // Longer lists are priced on the CPU alone, and those of a trial take no more than a share of the search's own.
+  const bool is_priced = costs.tree_start == 0 && wanted <= static_cast<double>(task.k);
+  if (k > n / (is_priced ? kFewestLists : kSampledLists)) return std::nullopt;
   NearestTask widest = task;  // the trial has no filter, but longer lists
   widest.k = std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(wanted)), 1);
   if (!backend.nearest().can_use_tree(widest)) return std::nullopt;

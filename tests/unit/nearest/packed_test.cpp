@@ -17,7 +17,9 @@
 #include "backend/nearest.hpp"
 #include "check_sum.hpp"
 #include "counted_polls.hpp"
+#include "cpu/nearest/ladder.hpp"
 #include "refusal.hpp"
+#include "simd/kernels.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/radius_batches.hpp"
 
@@ -90,6 +92,65 @@ TEST_F(KeptByAnIndex, DecideTheMethodOfFewQueries) {
   EXPECT_EQ(knn(ctx_, index, queries(1), {.k = 3, .metric = Metric::cosine}).plan.method, Method::direct);
   const Index small(ctx_, table().slice(0, 100), {.packed = Packing::now});
   EXPECT_EQ(knn(ctx_, small, queries(1), {.k = 3}).plan.method, Method::direct);
+}
+
+// Many queries may have packed rows for another screen than few queries use: these are screened all the same.
+TEST_F(KeptByAnIndex, ServeFewQueriesAfterMany) {
+  const auto serves = [&](const Index& index) {
+    const NeighborGraph found = knn(ctx_, index, queries(1), {.k = 3});
+    EXPECT_EQ(found.plan.method, Method::fused) << found.plan.reason;
+    EXPECT_EQ(found.ids, knn(ctx_, table(), queries(1), {.k = 3, .method = Method::direct}).ids);
+  };
+  const Index index(ctx_, table());
+  knn(ctx_, index, queries(1000), {.k = 3, .method = Method::fused});
+  index.save(ctx_, path_);
+  serves(index);
+  serves(Index::load(ctx_, path_));
+}
+
+// On a machine that has no instruction for int8, it is for few queries of rows that an index keeps.
+TEST_F(KeptByAnIndex, DecideWhetherInt8Pays) {
+  cpu::SimdKernels simd = cpu::simd_kernels(ctx_.isa());
+  for (bool& quick : simd.quick) quick = false;
+  simd.quick[cpu::screen_index(ScreenType::float32)] = true;
+  simd.kept_int8_queries = 256;
+  const Index index(ctx_, table());
+  const Index never(ctx_, table(), {.packed = Packing::never});
+  const auto types = [&](const Index& of, std::int64_t count, int kept) {
+    kernels::NearestTask task;
+    task.index = &kernels::prepared_of(of);
+    task.queries = queries(count);
+    task.method = Method::fused;
+    task.kept_screens = kept;
+    return cpu::screen_types(task, simd);
+  };
+  const std::vector<ScreenType> both = {ScreenType::int8, ScreenType::float32};
+  const std::vector<ScreenType> one = {ScreenType::float32};
+  EXPECT_EQ(types(index, 1, 1), both);
+  EXPECT_EQ(types(index, 256, 2), both);
+  EXPECT_EQ(types(index, 257, 1), one);
+  EXPECT_EQ(types(index, 1, 0), one);
+  EXPECT_EQ(types(never, 1, 1), one);
+  simd.kept_int8_queries = 0;
+  EXPECT_EQ(types(index, 1, 1), one);
+}
+
+// Searches of one, of many and of one query again, whatever the limit: none takes more than its plan has.
+TEST_F(KeptByAnIndex, OfSeveralScreensStayWithinTheLimit) {
+  const KnnOptions options = {.k = 3, .method = Method::fused};
+  const Index never(ctx_, table(), {.packed = Packing::never});
+  const std::uint64_t least = knn(ctx_, never, queries(1000), options).plan.memory;
+  const std::uint64_t row_bytes = kTableCols + 12;
+  for (const std::uint64_t more : {std::uint64_t{0}, kTableRows * row_bytes, 5 * kTableRows * row_bytes, least}) {
+    const Context limited = ctx_.with_memory_limit(least + more);
+    const Index index(ctx_, table());
+    for (const std::int64_t count : {1, 1000, 1, 300, 30, 1000}) {
+      const NeighborGraph found = knn(limited, index, queries(count), options);
+      EXPECT_EQ(found.ids, knn(ctx_, table(), queries(count), {.k = 3, .method = Method::direct}).ids);
+      EXPECT_LE(found.plan.memory, limited.memory_limit());
+      EXPECT_LE(packed(index).bytes(), found.plan.memory) << more << " " << count;
+    }
+  }
 }
 
 // The plan counts what is kept, or what is kept is dropped, or not made.
