@@ -263,12 +263,12 @@ class Search {
     if (is_ready_) return;
     is_ready_ = true;
     if (splits_rows_ && task_.collect == kernels::Collect::k_list) make_row_parts();
+    for (WorkerScratch& scratch : workers_) scratch.row.resize(static_cast<std::size_t>(d_));
     if (!screened()) return;
     for (WorkerScratch& scratch : workers_) {
       scratch.survivors.resize(static_cast<std::size_t>(sizes_.group * std::max(sizes_.block, sizes_.sample)));
       scratch.counts.reserve(static_cast<std::size_t>(sizes_.group));
       scratch.thresholds.resize(static_cast<std::size_t>(sizes_.group));
-      scratch.row.resize(static_cast<std::size_t>(d_));
       if (single_rows_ && !block_.borrows()) {
         scratch.elements.resize(static_cast<std::size_t>(chunk_rows_ * block_.element_bytes()));
       }

@@ -35,7 +35,7 @@ TEST(Polls, LabelsOfNewRows) {
   const std::vector<float> rows = polled_rows(kBetweenLooks, 1);
   const Context ctx = polled_context();
   const TableView queries(rows.data(), kBetweenLooks, 1);
-  const Index index(ctx, queries.slice(0, 20), {.packed = Packing::never});  // both calls pack
+  const Index index(ctx, queries.slice(0, 20), {.tree = true, .packed = Packing::never});  // for both calls
   const Hdbscan fitted = hdbscan(ctx, index, {.min_cluster_size = 2});
   const std::int64_t reached = polls_of([&] { (void)ops::reach_rows(ctx, index, fitted, queries, 0); });
   EXPECT_GE(polls_of([&] { (void)predict(ctx, index, fitted, queries); }), reached + 1);

@@ -113,8 +113,8 @@ TEST(RepeatedKnn, FindsWhatKnnFindsWithoutTakingMemory) {
 #endif
         const SearchStats stats = repeated.find(queries, lists.to());
 #if defined(VICINAL_COUNTS_MEMORY)
-        EXPECT_EQ(memory_taken.load() - taken_before, 0) << what;
-        EXPECT_EQ(threads_started.load() - started_before, 0) << what;
+        EXPECT_EQ(memory_taken.load() - taken_before, 0) << what << ", by " << name_of(repeated.plan().method);
+        EXPECT_EQ(threads_started.load() - started_before, 0) << what << ", by " << name_of(repeated.plan().method);
 #endif
         EXPECT_EQ(lists.ids, wanted.ids) << what;
         EXPECT_EQ(lists.distances, wanted.distances) << what;
