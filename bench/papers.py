@@ -5,8 +5,9 @@
 
 Everything on the page between the lines `<!-- two cores -->` and `<!-- end -->` is replaced. Titles, sentences and
 figures are those of the result, which `vicinal-bench papers --from` writes again after its sentences have changed. Each
-text is written together with the claim that tests/manners/test_claims.py checks. Of a table with more than eight rows,
-the page has the first and the last row of each group: rows that differ in the last of the columns before the times.
+text is written together with the claim that tests/manners/test_claims.py checks. Of a table with more than eight lines,
+the page has the first and the last line of each group: lines that differ only in the last of the columns before the
+times. Of a table with one group it has the first, the middle and the last line.
 
 --join adds parts that were measured alone (`vicinal-bench papers lle -o PART`) to a result, in place of its own; then
 `vicinal-bench papers --from OUTPUT -o OUTPUT` writes the tables of all parts.
@@ -25,10 +26,9 @@ from test_claims import computed, read_result  # noqa: E402
 PAGE = "docs/papers.md"
 CLAIMS = ROOT / "bench" / "claims" / "papers-two-cores.json"
 PARTS = ["gs", "gs-attacks", "lof", "lle-search", "lle", "km", "cc"]
-MOST_ROWS = 8
-# Shown instead of all rows where a table has only one group.
+MOST_LINES = 8
+# Shown instead of all lines where a table has only one group.
 SHOWN_OF_ONE_GROUP = 3
-
 
 
 class Writer:
@@ -50,16 +50,25 @@ class Writer:
 
 
 def introduction(writer, result):
-    """Where and when; a joined result has parts of several commits."""
-    first = {part["commit"]: i for i, part in reversed(list(enumerate(result["parts"])))}
-    commits = [f"parts[{i}].commit" for i in sorted(first.values())]
-    word = "commit {}" if len(commits) == 1 else "commits " + " and ".join("{}" for _ in commits)
+    """Where and when, and the parts that --join took from other commits."""
     text = writer.text(
-        f"Measured on: {{}}, {{:.0f}} threads, {{}}, {word}, medians of up to {{:.0f}} runs. Of {{:,.0f}} answers that "
-        "were compared with the reference, {:,.0f} were wrong; methods gave different answers in {:,.0f} lines",
-        ["machine.cpu", "parts[0].threads", "date[:10]", *commits, "len(parts[0].tables[0].lines[0].seconds.runs)",
-         "checked_answers", "wrong_answers", "different_answers"])
-    return filled(f"{text} ([JSON](../bench/results/{writer.name})).")
+        "Measured on: {}, {:.0f} threads, {}, commit {}, medians of up to {:.0f} runs. Of {:,.0f} answers that were "
+        "compared with the reference, {:,.0f} were wrong; in {} did two methods give different answers",
+        ["machine.cpu", "parts[0].threads", "date[:10]", "commit", "len(parts[0].tables[0].lines[0].seconds.runs)",
+         "checked_answers", "wrong_answers", "f'{different_answers:,} lines' if different_answers else 'no line'"])
+    texts = [f"{text} ([JSON](../bench/results/{writer.name}))."]
+    joined = {}
+    for i, part in enumerate(result["parts"]):
+        if part["commit"] != result["commit"]:
+            joined.setdefault(part["commit"], []).append(i)
+    for numbers in joined.values():
+        names = ["`{}`"] * len(numbers)
+        parts = " and ".join([", ".join(names[:-1])] * (len(names) > 1) + names[-1:])
+        word = "part {} was" if len(names) == 1 else "parts {} were"
+        texts.append(writer.text(
+            f"The {word.format(parts)} measured alone, at commit {{}}, and joined (`bench/papers.py --join`).",
+            [*(f"parts[{i}].part" for i in numbers), f"parts[{numbers[0]}].commit"]))
+    return filled(" ".join(texts))
 
 
 def rule(columns):
@@ -67,9 +76,9 @@ def rule(columns):
 
 
 def shown_rows(table):
-    """Numbers of the rows that the page has."""
+    """Numbers of the lines that the page has."""
     rows = table["rows"]
-    if len(rows) <= MOST_ROWS:
+    if len(rows) <= MOST_LINES:
         return list(range(len(rows)))
     names = next(i for i, column in enumerate(table["columns"]) if ", " in column)
     groups = [[i for i, _ in group]
@@ -96,7 +105,7 @@ def section(writer, t, table):
     lines = [writer.row([f"{at}.columns[{c}]" for c in range(columns)]), rule(columns)]
     lines += [writer.row([f"{at}.rows[{r}][{c}]" for c in range(columns)]) for r in shown]
     rows = "synthetic rows" if table["synthetic"] else "real rows"
-    kind = f"{rows}, {len(shown)} of {len(table['rows'])} lines shown"
+    kind = rows if len(shown) == len(table["rows"]) else f"{rows}, {len(shown)} of {len(table['rows'])} lines shown"
     return [writer.text("#### {}: {}", [f"{at}.paper", f"{at}.title"]),
             "\n".join([filled(writer.text("- **The paper.** {}", [f"{at}.paper_says"]), "  "),
                        filled(writer.text("- **What differs.** {}", [f"{at}.differs"]), "  "),

@@ -93,6 +93,8 @@ PapersOptions options_of(PapersOptions options, const Json& result) {
   options.quick = result["quick"].get<bool>();
   options.most_rows = result["most_rows"].get<std::int64_t>();
   options.verify = result["verify"].get<bool>();
+  // Results of before it was stored had the default.
+  options.time_limit = result.value("time_limit", PapersOptions{}.time_limit);
   options.repeat =
       static_cast<int>(result.value("/parts/0/tables/0/lines/0/seconds/runs"_json_pointer, Json::array()).size());
   return options;
@@ -210,6 +212,7 @@ class AllPapers {
     json["quick"] = options_.quick;
     json["most_rows"] = options_.most_rows;
     json["verify"] = options_.verify;
+    json["time_limit"] = options_.time_limit;
     json["checked_answers"] = verdict_.checked;
     json["wrong_answers"] = verdict_.wrong;
     json["different_answers"] = different_;

@@ -53,7 +53,7 @@ class LlePaper {
     if (!options_.svg.empty()) draw(lines_);
     runtime_.progress->clear();
     PapersPart part = result();
-    part.text = fmt::format("embeddings, K = 9, D = 32\n{}\nproducts, microseconds\n{}\n", format_table(printed_),
+    part.text = fmt::format("embeddings, k = 9, d = 32\n{}\nproducts, microseconds\n{}\n", format_table(printed_),
                             format_table(product_lines_));
     return part;
   }
@@ -189,7 +189,7 @@ class LlePaper {
     PapersPart part{std::move(json), {}, different_, verdict_};
     note_answers(part);
     part.json["tables"] = Json::array();
-    part.json["tables"].push_back({{"title", "embeddings by lanczos, K = 9, D = 32"}, {"lines", lines_}});
+    part.json["tables"].push_back({{"title", "embeddings by lanczos, k = 9, d = 32"}, {"lines", lines_}});
     part.json["tables"].push_back({{"title", "a sparse product"}, {"lines", products_}});
     return part;
   }

@@ -65,10 +65,10 @@ std::string section(const PaperTable& table, const std::string& cut) {
   }
   for (const report::Drawing& drawing : table.drawings) text += chart(drawing);
   if (table.rows.empty()) return text + "</section>\n";
-  text +=
-      fmt::format("<details style=\"margin-top:18px\"{}><summary>{} row{}</summary>\n<table><thead>{}</thead><tbody>\n",
-                  table.rows.size() <= 16 ? " open" : "", table.rows.size(), table.rows.size() == 1 ? "" : "s",
-                  table_row(table.head, "th"));
+  text += fmt::format(
+      "<details style=\"margin-top:18px\"{}><summary>{} line{}</summary>\n<table><thead>{}</thead><tbody>\n",
+      table.rows.size() <= 16 ? " open" : "", table.rows.size(), table.rows.size() == 1 ? "" : "s",
+      table_row(table.head, "th"));
   for (const auto& row : table.rows) text += table_row(row, "td");
   return text + "</tbody></table></details>\n</section>\n";
 }

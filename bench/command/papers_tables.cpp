@@ -130,8 +130,8 @@ std::vector<std::string> methods_of(const Json& table) {
   return table["methods"].get<std::vector<std::string>>();
 }
 
-/// Rows in which a method takes less than each of the others.
-std::string rows_ahead(const Pivot& pivot, const std::string& method, const std::vector<std::string>& others) {
+/// Lines of a table in which a method takes less than each of the others.
+std::string lines_ahead(const Pivot& pivot, const std::string& method, const std::vector<std::string>& others) {
   std::int64_t ahead = 0;
   for (const auto& lines : pivot.lines) {
     const auto ours = value_in(lines, method, median_of);
@@ -142,7 +142,7 @@ std::string rows_ahead(const Pivot& pivot, const std::string& method, const std:
     }
     ahead += first ? 1 : 0;
   }
-  return fmt::format("{} of {} rows", ahead, pivot.lines.size());
+  return fmt::format("{} of {} lines", ahead, pivot.lines.size());
 }
 
 bool says_synthetic(const Lines& lines) {
@@ -172,9 +172,9 @@ PaperTable gs_by_k(const Json& result) {
       "1,200 test rows, 16,384 training rows of 32 columns on a GTX 750 Ti: the k-min search is faster up to k = "
       "46, the bitonic sort above.";
   table.differs =
-      "For each further neighbor the k-min search repeats only the comparisons on one path, and each row whose bound "
-      "lies below the k-th key is ranked in float64, so that the selections cross at another k than in the paper, or "
-      "not at all; rows are standard normal.";
+      "For each further neighbor the k-min search repeats only the comparisons that the row found last had won, and "
+      "each row whose bound lies below the k-th key is ranked in float64, so that the selections cross at another k "
+      "than in the paper, or not at all; rows are standard normal.";
   const Pivot pivot = pivot_of(lines, {"k"}, "method");
   fill(table, pivot, {"k"}, methods_of(measured), median_of, "s", "product_timed", "fused");
   std::string crossing = fmt::format("none up to {}", pivot.keys.back()[0]);
@@ -198,23 +198,23 @@ PaperTable gs_by_size(const Json& result) {
       "1,200 test rows, 2^10 to 2^15 training rows of up to 256 columns: up to 2.8 times as fast as the brute "
       "force of Garcia et al. on the same GPU (GTX 750 Ti), and up to 145 times as fast as ANN-C++ on an i5-4590.";
   table.differs =
-      "The methods run on the same machine here, insertion stands for Garcia's brute force, and our kd-tree "
-      "for ANN-C++, which bench/peers/gs_libann.py times; keys are float64.";
+      "The methods run on the same machine here, and insertion stands for Garcia's brute force; keys are float64. The "
+      "145 is not comparable with a column here: it compares a GPU with a CPU, and our kd-tree is another program than "
+      "ANN-C++, which bench/peers/gs_libann.py times.";
   const Pivot pivot = pivot_of(lines, {"n", "d"}, "method");
   fill(table, pivot, {"n", "d"}, methods_of(measured), median_of, "s", "product_timed", "fused");
   const auto& last = pivot.lines.back();
   const auto product = value_in(last, "product_timed", median_of);
   const std::string size =
       fmt::format(", n = {}, d = {}", format_count(std::stoll(pivot.keys.back()[0])), pivot.keys.back()[1]);
-  for (const auto& [other, what, said] : {std::tuple("insertion", "brute force / product_timed", 2.8),
-                                          std::tuple("kdtree", "ANN-C++ (here: our kd-tree) / product_timed", 145.0)}) {
-    const auto time = value_in(last, other, median_of);
-    PaperFigure figure{what + size, number(said), "-", {}};
-    if (time && product) figure.here = number(*time / *product);
-    // Our kd-tree is not ANN-C++, so that only the brute force has the same ratio on both sides.
-    if (time && product && figure.what.starts_with("brute force")) figure.ratio = *time / *product / said;
-    table.figures.push_back(figure);
+  const auto brute = value_in(last, "insertion", median_of);
+  constexpr double kSaid = 2.8;
+  PaperFigure figure{"brute force / product_timed" + size, number(kSaid), "-", {}};
+  if (brute && product) {
+    figure.here = number(*brute / *product);
+    figure.ratio = *brute / *product / kSaid;
   }
+  table.figures.push_back(figure);
   const std::string widest = pivot.keys.back()[1];
   table.drawings.push_back(curves(pivot, 0, methods_of(measured), median_of, "seconds over n, " + widest + " columns",
                                   "training rows", [&](const auto& key) { return key[1] == widest; }));
@@ -234,7 +234,8 @@ PaperTable gs_attacks(const Json& result) {
             "smaller id on both sides, so that no prediction may differ."
           : "Equal distances are cut by the smaller id on both sides, so that no prediction may differ; which "
             "rows the paper drew is unknown.";
-  table.head = {"k", "detected, %", "reference, %", "false alarms, %", "reference, %"};
+  table.head = {"k", "detected, %", "detected by the reference, %", "false alarms, %",
+                "false alarms of the reference, %"};
   for (const Json& line : lines) {
     std::vector<std::string> row = {text_of(line["k"])};
     for (const char* const name :
@@ -243,8 +244,8 @@ PaperTable gs_attacks(const Json& result) {
     }
     table.rows.push_back(std::move(row));
   }
-  table.figures.push_back({"predictions unlike the CPU's",
-                           "ties only",
+  table.figures.push_back({"predictions that differ from the reference's",
+                           "only at ties",
                            table.verdict.checked > 0 ? fmt::format("{} of {}", format_count(table.verdict.wrong),
                                                                    format_count(table.verdict.checked))
                                                      : "-",
@@ -273,23 +274,25 @@ PaperTable lof_search(const Json& result) {
   table.differs =
       "Keys are float64 and their computation takes most of the time with all three methods; on a CPU the filter reads "
       "the keys once for each threshold, and the other two read them once, so that it is not ahead for every k. Its "
-      "thresholds are k-distances of a sample of the rows, and a rate of selection counts each key once.";
+      "thresholds are k-distances of a sample of the rows. Our rate of distances counts three operations for each "
+      "column of a pair of rows, our rate of selection each key once; we do not know how the paper counts operations.";
   const Pivot pivot = pivot_of(lines, {"data", "d", "k"}, "method");
   fill(table, pivot, {"data", "d", "k"}, methods_of(measured), median_of, "s", "direct_filter", "fused");
   std::vector<Bar> bars;
   for (const auto& [what, bar, field, said] :
-       {std::tuple("rate of distances, 10^9 / s", "distances", "distance_gflops", 266.0),
-        std::tuple("rate of selection, 10^9 / s", "selection", "selected_gkeys", 26.0)}) {
+       {std::tuple("rate of distances, GFLOP/s", "distances", "distance_gflops", 266.0),
+        std::tuple("rate of selection, GFLOP/s (here: 10^9 keys/s)", "selection", "selected_gkeys", 26.0)}) {
     const auto ours = most_of(lines, "direct_filter", field);
-    table.figures.push_back({what, number(said), number(ours), ours ? std::optional(*ours / said) : std::nullopt});
+    // No ratio: the paper may count other operations.
+    table.figures.push_back({what, number(said), number(ours), {}});
     bars.push_back({std::string("paper: ") + bar, said, number(said), true});
     if (ours) bars.push_back({std::string("here: ") + bar, *ours, number(ours), false});
   }
   table.figures.push_back({"the filter is faster than insertion and the heap",
                            "every k",
-                           rows_ahead(pivot, "direct_filter", {"insertion", "block_heap"}),
+                           lines_ahead(pivot, "direct_filter", {"insertion", "block_heap"}),
                            {}});
-  table.drawings.push_back(draw_bars(bars, "rates of distances and of selection, 10^9 / s"));
+  table.drawings.push_back(draw_bars(bars, "rates, GFLOP/s; of selection here, 10^9 keys/s"));
   const std::string first = pivot.keys[0][0];
   table.drawings.push_back(curves(pivot, 2, methods_of(measured), median_of, "seconds over k, " + first, "k",
                                   [&](const auto& key) { return key[0] == first; }));
@@ -302,8 +305,9 @@ PaperTable lof_scores(const Json& result) {
   PaperTable table = table_of("LOF", "The whole job: densities of the rows, scores of the queries", result, lines);
   table.says = "Nearly all of the time goes into the neighbors; the paper has no time of the whole job.";
   table.differs =
-      "The densities of the 20,000 rows are computed in the same call, for which the paper's tables count "
-      "nothing.";
+      "The densities of the 20,000 rows are computed in the same call, for which the paper's tables count nothing. A "
+      "ratio below 1 says that the kd-tree is faster than fused, as it is where rows lie in clusters: it leaves out "
+      "most of them unread.";
   const Pivot pivot = pivot_of(lines, {"data", "d", "k"}, "method");
   fill(table, pivot, {"data", "d", "k"}, methods_of(measured), median_of, "s", "kdtree", "fused");
   return table;
@@ -325,15 +329,15 @@ PaperTable lle_search(const Json& result, std::size_t which) {
               : "Of brute force with insertion and a kd-tree, both on the GPU, the kd-tree is faster for 16 "
                 "columns and any number of rows. We do not know its hardware.";
   table.differs =
-      "Rows are standard normal, the hardest for a tree, which ranks all rows where there are many columns, and keys "
-      "are float64; the paper does not say how its rows are distributed.";
+      "Rows are standard normal, the hardest for a tree: with many columns it ranks all rows. Keys are float64. The "
+      "paper does not say how its rows are distributed.";
   const std::string name = columns ? "d" : "n";
   const Pivot pivot = pivot_of(lines, {name}, "method");
   fill(table, pivot, {name}, methods_of(measured), median_of, "s", "tiled_insertion", "fused");
   table.figures.push_back(
       {std::string("the kd-tree is faster than tiles with insertion, over ") + (columns ? "columns" : "rows"),
-       "every row",
-       rows_ahead(pivot, "kdtree", {"tiled_insertion"}),
+       "every line",
+       lines_ahead(pivot, "kdtree", {"tiled_insertion"}),
        {}});
   table.drawings.push_back(curves(pivot, 0, methods_of(measured), median_of,
                                   columns ? "seconds over columns" : "seconds over rows", columns ? "columns" : "rows",
@@ -343,14 +347,15 @@ PaperTable lle_search(const Json& result, std::size_t which) {
 
 PaperTable lle_embeddings(const Json& result, const std::vector<report::Drawing>& drawings) {
   const Lines lines = lines_of(result["tables"][0]);
-  PaperTable table = table_of("LLE", "Embeddings by a Krylov method, K = 9, D = 32", result, lines);
+  PaperTable table = table_of("LLE", "Embeddings by a Krylov method, k = 9, d = 32", result, lines);
   table.is_synthetic = true;
   table.says =
       "Swiss roll and S-curve: more than ten times as fast as the CPU, and the more the larger n is; eigenvalues of "
       "CPU and GPU agree to 1e-7. We do not know its hardware.";
   table.differs =
       "All is float64, and a Lanczos method with a polynomial filter replaces Arnoldi's, which does not reach the "
-      "contract's residuals; singular values are compared with the direct solver's.";
+      "contract's residuals; singular values are compared with the direct solver's. The products are those of the "
+      "embedding's matrix M with eight vectors at a time.";
   Pivot pivot = pivot_of(lines, {"surface", "rows"}, "device");
   std::vector<std::string> devices;
   double apart = 0;
@@ -360,7 +365,7 @@ PaperTable lle_embeddings(const Json& result, const std::vector<report::Drawing>
     apart = std::max(apart, line["values_apart"].get<double>());
   }
   fill(table, pivot, {"surface", "rows"}, devices, median_of, "s", "cpu", devices.back());
-  table.head.push_back("products");
+  table.head.push_back("products with M");
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     table.rows[i].push_back(cell_of(text_of(pivot.lines[i].begin()->second["products"])));
   }
@@ -383,7 +388,7 @@ PaperTable lle_products(const Json& result) {
   table.is_synthetic = true;
   table.says =
       "One block a row, one warp a row, and one warp a row with rows padded to the warp's size are compared on the "
-      "GPU. We hold no times of them.";
+      "GPU. We have no times of these.";
   table.differs =
       "A row has ten entries in random order, on the CPU there is one form only, and our own form interleaves 32 "
       "rows.";
@@ -411,8 +416,7 @@ PaperTable km_iterations(const Json& result) {
   const Lines lines = lines_of(measured);
   PaperTable table = table_of("KM", "An iteration of k-means from the first k rows", result, lines);
   table.says =
-      "The tutorial stops when at most 0.1 % of the memberships change, or after 500 loops, and gives no time that "
-      "we hold.";
+      "The tutorial stops when at most 0.1 % of the memberships change, or after 500 loops. We have no times of it.";
   table.differs =
       "Bounds leave out most distances, sums are exact, and the serial tool's loop in float32, timed next to it, "
       "may give other labels because it rounds.";
@@ -420,13 +424,13 @@ PaperTable km_iterations(const Json& result) {
   const Pivot pivot = pivot_of(lines, {"data", "rows", "clusters"}, "method");
   fill(table, pivot, {"data", "rows", "clusters"}, methods, iteration_of, "ms", "serial", methods.back());
   const auto& last = pivot.lines.back();
+  const std::string set = pivot.keys.back()[0];
   table.figures.push_back(
-      {fmt::format("serial loop / {}, {} rows, k = {}", methods.back(), format_count(std::stoll(pivot.keys.back()[1])),
-                   pivot.keys.back()[2]),
+      {fmt::format("serial loop / {}, {}, {} rows, k = {}", methods.back(), set,
+                   format_count(std::stoll(pivot.keys.back()[1])), pivot.keys.back()[2]),
        "-",
        number(*value_in(last, "serial", iteration_of) / *value_in(last, methods.back(), iteration_of)),
        {}});
-  const std::string set = pivot.keys.back()[0];
   table.drawings.push_back(curves(pivot, 2, methods, iteration_of, "milliseconds an iteration over k, " + set, "k",
                                   [&](const auto& key) { return key[0] == set; }));
   return table;
@@ -463,7 +467,7 @@ PaperTable cc_closure(const Json& result, const Lines& lines) {
   compare("serial product", "product_serial", 853);
   compare("product, global memory", "product_global", 13.7);
   compare("product, shared memory", "product_tiled", 0.99);
-  compare("our components for the same labels", "components", 0.99);
+  compare("our components, compared with the product in shared memory", "components", 0.99);
   table.drawings.push_back(draw_bars(bars, "time for the labels of 1,103 members, in the paper and here"));
   return table;
 }
