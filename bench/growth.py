@@ -42,9 +42,9 @@ SURPRISE = [
       f'{point_of("radius", "n", -1)}.counters["neighbors counted"] / '
       f'{point_of("radius", "n", 0)}.counters["neighbors counted"]',
       f"{point_of('radius', 'n', -1)}.least_seconds / {point_of('radius', 'n', 0)}.least_seconds"]),
-    ("The counter of ranked pairs explains it. A box of the kd-tree that lies within the radius as a whole is counted "
-     "without reading its rows, and a box outside is left out. Only rows in boxes that the surface of the sphere "
-     "cuts are ranked, and in three dimensions there are about n^(2/3) of these: the pairs ranked grow as "
+    ("The counter of ranked pairs explains it. If a box of the kd-tree is completely within the radius, its rows are "
+     "counted without being read; a box that is completely outside is skipped. Only the rows of boxes that the surface "
+     "of the sphere cuts are ranked. In three dimensions there are about n^(2/3) of these: the pairs ranked grow as "
      "n^{:.2f} (± {:.2f}). At n = {:,.0f}, {:,.0f} rows are ranked for each query, and {:,.0f} are counted.",
      [f'{sweep_of("radius", "n")}.counters["{RANKED}"].exponent',
       f'{sweep_of("radius", "n")}.counters["{RANKED}"].margin',
