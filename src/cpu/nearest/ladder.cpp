@@ -137,11 +137,16 @@ bool screen_serves(Metric metric, ScreenType type, std::int64_t d) {
   return product && d <= Screen::largest_columns(type == ScreenType::automatic ? ScreenType::float32 : type);
 }
 
+namespace {
+
+/// Whether a screen is quicker than finer ones, for this task on this machine.
 bool pays(const kernels::NearestTask& task, ScreenType type, const SimdKernels& simd) {
   if (simd.quick[screen_index(type)]) return true;
   return type == ScreenType::int8 && task.kept_screens > 0 && task.index->packed.keeps() &&
          task.queries.rows() <= simd.kept_int8_queries;
 }
+
+}  // namespace
 
 std::vector<ScreenType> screen_types(const kernels::NearestTask& task, const SimdKernels& simd) {
   if (kernels::is_product(task.method)) return {ScreenType::float32};

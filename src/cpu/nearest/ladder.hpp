@@ -13,9 +13,6 @@ namespace vicinal::cpu {
 /// Whether the metric is an inner product in disguise, of few enough columns for some screen.
 bool screen_serves(Metric metric, ScreenType type, std::int64_t d);
 
-/// Whether a screen is quicker than finer ones, for this task on this machine.
-bool pays(const kernels::NearestTask& task, ScreenType type, const SimdKernels& simd);
-
 /// The types of screens the search uses, from its shapes and whether rows are kept: the one asked for, or every one
 /// that pays, coarse to fine (of pruned rows their images come first, as int8); float32 for the papers' products. Empty
 /// for methods that compute every key.
