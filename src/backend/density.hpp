@@ -79,8 +79,8 @@ class DensityBackend {
   [[nodiscard]] virtual bool finds_lists() const { return false; }
 
   virtual void spanning_tree(const Context& ctx, const SpanningTask& task, SpanningResult& result) const = 0;
-  /// What it takes beside table, lists and result; with the lists where it finds them itself. Throws `over_memory`
-  /// where a device has no room.
+  /// What it takes beside table, lists and result; with the lists and their search where it finds them itself. Throws
+  /// `over_memory` where a device has no room.
   virtual MemoryNeed spanning_tree_bytes(const Context& ctx, const SpanningTask& task) const = 0;
 
   virtual void dbscan(const Context& ctx, const DbscanTask& task, DbscanResult& result) const = 0;

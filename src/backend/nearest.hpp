@@ -269,10 +269,11 @@ struct NearestTask {
   std::span<const double> radii;                       ///< [m] of each query; empty: `radius` for all
   bool by_id = false;                                  ///< of radius: lists by ascending id
   bool in_batches = false;                             ///< of radius: with a Handover
-  std::uint64_t bytes_beside = 0;  ///< of radius, without: that caller and index hold, counted with the lists
-  bool lists_stay = false;         ///< of k_list: where they are found, for what is made of them there
-  bool pruned = false;             ///< of fused: the first screen compares the index's pruned rows
-  int kept_screens = 0;            ///< of fused: as many screens, the coarsest first, keep packed rows in the index
+  std::uint64_t bytes_beside = 0;         ///< of radius, without: that caller and index hold, counted with the lists
+  bool lists_stay = false;                ///< of k_list: where they are found, for what is made of them there
+  std::uint64_t device_bytes_beside = 0;  ///< that the caller holds on the device during the search
+  bool pruned = false;                    ///< of fused: the first screen compares the index's pruned rows
+  int kept_screens = 0;  ///< of fused: as many screens, the coarsest first, keep packed rows in the index
   Bitmap filter;
   std::span<const std::int64_t> exclude;
 

@@ -298,9 +298,7 @@ Resident* upload(Session& session, const Host& /*host*/, const plugin::Table& ta
 }
 
 std::int32_t fits(void* engine, const plugin::Table* table) {
-  const auto bytes = static_cast<std::uint64_t>(table->rows) * static_cast<std::uint64_t>(row_bytes(*table));
-  const bool there = static_cast<Memory>(table->memory) == Memory::cuda;
-  return there || has_room(*static_cast<const Session*>(engine), bytes) ? 1 : 0;
+  return has_room(*static_cast<const Session*>(engine), copy_bytes(*table)) ? 1 : 0;
 }
 
 std::int32_t fused_serves(void* engine, const plugin::Search* search) {

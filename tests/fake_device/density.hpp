@@ -159,10 +159,21 @@ inline void fake_tree(const std::vector<std::int64_t>& ids, const std::vector<do
   });
 }
 
-/// As a device's: the lists, and what is known of the rows.
-inline std::uint64_t fake_bytes(const Search& search, const SpanningTask& task) {
-  return static_cast<std::uint64_t>(search.table.rows) *
-         (static_cast<std::uint64_t>(search.k) * 16 + 100 + (task.rank > 0 ? 8 : 0));
-}
+/// As a device's.
+struct SpanningNeeds {
+  std::uint64_t lists;
+  std::uint64_t rows;    ///< while the tree grows
+  std::uint64_t edges;   ///< from then on, with core keys
+  std::uint64_t at_end;  ///< instead of lists and rows
+
+  SpanningNeeds(const Search& search, const SpanningTask& task) {
+    const auto n = static_cast<std::uint64_t>(search.table.rows);
+    lists = n * static_cast<std::uint64_t>(search.k) * 16;
+    rows = n * 60;
+    edges = n * (task.rank > 0 ? 24 : 16);
+    at_end = n * 48;
+  }
+  [[nodiscard]] std::uint64_t after_lists() const { return edges + std::max(lists + rows, at_end); }
+};
 
 }  // namespace vicinal::plugin

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -123,7 +124,7 @@ void guarded(Status* status, Work work) {
 }
 
 bool has_room(const Engine& engine, std::uint64_t bytes) {
-  return engine.resident + bytes <= engine.limit / 2;
+  return engine.has_room(bytes);
 }
 
 /// Rows of a tile: of a table that is streamed, so that two fit a quarter of what is left.
@@ -134,6 +135,28 @@ std::int64_t tile_rows(const Engine& engine, const Search& search) {
     throw Error(ErrorCode::over_memory, "the search needs more than " + std::to_string(room) + " bytes");
   }
   return std::min<std::int64_t>(search.table.rows, static_cast<std::int64_t>(room / row_bytes(search.table)));
+}
+
+/// What a search takes beside what stays: a copy of the rows that it meets at a time.
+std::uint64_t scratch_bytes(const Engine& engine, const Search& search) {
+  return static_cast<std::uint64_t>(tile_rows(engine, search)) * row_bytes(search.table);
+}
+/// What will stay when a search begins, and is not there yet.
+std::uint64_t coming_bytes(const Search& search) {
+  std::uint64_t bytes = search.resident == nullptr && search.stays != 0 ? bytes_of(search.table) : 0;
+  if (static_cast<Method>(search.method) == Method::kdtree && search.tree == nullptr) {
+    bytes += static_cast<std::uint64_t>(search.table.rows) * kTreeRowBytes;
+  }
+  return bytes;
+}
+std::uint64_t search_bytes(const Engine& engine, const Search& search) {
+  const std::uint64_t comes = coming_bytes(search);
+  if (static_cast<Method>(search.method) == Method::kdtree && !engine.has_room(comes)) {
+    refuse_memory(2 * (comes + engine.resident), engine.limit);
+  }
+  const std::uint64_t bytes = scratch_bytes(engine, search);
+  if (comes + search.held + bytes > engine.left()) refuse_memory(comes + search.held + bytes, engine.left());
+  return bytes;
 }
 
 /// For cosine: rows of length 1, made once, not once a pair.
@@ -183,6 +206,7 @@ class Run {
     if (in_tree && static_cast<const Tree*>(search_.tree)->rows != search_.table.rows) {
       throw std::runtime_error("a tree of another table");
     }
+    const Taken scratch(engine_, scratch_bytes(engine_, search_));
     if (on_device(search_.queries.memory)) require_device_memory(search_.queries.data, "queries");
     if (on_device(search_.memory) && search_.collect == kKList && search_.output_count == 0) {
       require_device_memory(search_.ids, "output");
@@ -375,9 +399,7 @@ std::int32_t fused_serves(void* engine, const Search* search) {
   return search->collect == kKList && search->metric <= static_cast<std::int32_t>(Metric::cosine) && search->k <= 64;
 }
 void plan(void* engine, const Search* search, std::uint64_t* bytes, Status* status) {
-  guarded(status, [&] {
-    *bytes = static_cast<std::uint64_t>(tile_rows(*static_cast<Engine*>(engine), *search)) * row_bytes(search->table);
-  });
+  guarded(status, [&] { *bytes = search_bytes(*static_cast<Engine*>(engine), *search); });
 }
 void nearest(void* engine, const HostCalls* host, const Search* search, Counters* counters, Status* status) {
   guarded(status, [&] {
@@ -404,8 +426,10 @@ void build_tree(void* engine, const HostCalls* host, const void* resident, void*
     made->engine = static_cast<Engine*>(engine);
     call_on(*made->engine);
     made->rows = static_cast<const Resident*>(resident)->count;
+    const std::uint64_t bytes = static_cast<std::uint64_t>(made->rows) * kTreeRowBytes;
+    if (!has_room(*made->engine, bytes)) refuse_memory(bytes, made->engine->left());
     if (host->cancelled(host->user) != 0) throw Error(ErrorCode::cancelled, "cancelled");
-    made->engine->resident += static_cast<std::uint64_t>(made->rows) * kTreeRowBytes;
+    made->engine->resident += bytes;
     host->report(host->user, "tree", 1);
     *tree = made.release();
   });
@@ -659,13 +683,11 @@ void lof(void* engine, const HostCalls* host, const Search* search, Outliers* ta
   });
 }
 
-/// What density clustering takes beside a table that stays on the device.
-template <class Task>
-std::uint64_t require_density_room(const Engine& on, const Search& search, const Task& task, const char* operation) {
-  const std::uint64_t left = on.limit - std::min(on.limit, on.resident.load());
+/// Density clustering takes `bytes` beside a table that stays on the device.
+std::uint64_t require_density_room(const Engine& on, const Search& search, std::uint64_t bytes, const char* operation) {
+  const std::uint64_t left = on.left();
   const bool stays = search.resident != nullptr || search.stays != 0;
-  const std::uint64_t bytes = fake_bytes(search, task);
-  const std::uint64_t needed = bytes + (stays ? 0 : 2 * bytes_of(search.table));
+  const std::uint64_t needed = bytes + (stays ? coming_bytes(search) : 2 * bytes_of(search.table));
   if (needed <= left && stays) return bytes;
   throw Error(ErrorCode::over_memory, std::string(operation) + ": needs " + std::to_string(needed) + " bytes, but " +
                                           std::to_string(left) + " are left");
@@ -698,14 +720,16 @@ class PairKeys {
 };
 
 void dbscan_bytes(void* engine, const Search* search, const DbscanTask* task, std::uint64_t* bytes, Status* status) {
-  guarded(status, [&] { *bytes = require_density_room(*static_cast<Engine*>(engine), *search, *task, "dbscan"); });
+  guarded(status, [&] {
+    *bytes = require_density_room(*static_cast<Engine*>(engine), *search, fake_bytes(*search, *task), "dbscan");
+  });
 }
 void dbscan(void* engine, const HostCalls* host, const Search* search, DbscanTask* task, Counters* counters,
             Status* status) {
   guarded(status, [&] {
     const Engine& on = *static_cast<Engine*>(engine);
     call_on(on);
-    require_density_room(on, *search, *task, "dbscan");
+    require_density_room(on, *search, fake_bytes(*search, *task), "dbscan");
     if (search->resident == nullptr) throw std::runtime_error("the table is not on the device");
     const bool in_tree = static_cast<Method>(search->method) == Method::kdtree;
     if (in_tree != (search->tree != nullptr)) throw std::runtime_error("a tree and another method, or the reverse");
@@ -718,8 +742,15 @@ void dbscan(void* engine, const HostCalls* host, const Search* search, DbscanTas
 
 void spanning_bytes(void* engine, const Search* search, const SpanningTask* task, std::uint64_t* bytes,
                     Status* status) {
-  guarded(status,
-          [&] { *bytes = require_density_room(*static_cast<Engine*>(engine), *search, *task, "spanning tree"); });
+  guarded(status, [&] {
+    const Engine& on = *static_cast<Engine*>(engine);
+    const SpanningNeeds needs(*search, *task);
+    Search lists = *search;
+    lists.held = needs.lists;
+    const bool stays = search->resident != nullptr || search->stays != 0;
+    const std::uint64_t listing = stays ? needs.lists + search_bytes(on, lists) : 0;
+    *bytes = require_density_room(on, *search, std::max(listing, needs.after_lists()), "spanning tree");
+  });
 }
 void spanning_tree(void* engine, const HostCalls* host, const Search* search, SpanningTask* task, Counters* counters,
                    Status* status) {
@@ -729,15 +760,23 @@ void spanning_tree(void* engine, const HostCalls* host, const Search* search, Sp
   guarded(status, [&] {
     call_on(*static_cast<Engine*>(engine));
     if (search->keys == 0 || search->self == 0) throw std::runtime_error("not the keys of a table within itself");
+    Engine& on = *static_cast<Engine*>(engine);
+    const SpanningNeeds needs(*search, *task);
     const std::int64_t n = search->table.rows;
     std::vector<std::int64_t> ids;
     std::vector<double> keys;
-    find_lists(*static_cast<Engine*>(engine), *host, *search, n * search->k, ids, keys, *counters);
+    std::optional<Taken> lists(std::in_place, on, needs.lists);
+    find_lists(on, *host, *search, n * search->k, ids, keys, *counters);
+    const Taken edges(on, needs.edges);
+    std::optional<Taken> rows(std::in_place, on, needs.rows);
     const PairKey key = PairKeys(*search);
     std::vector<std::uint32_t> order;
     order.reserve(static_cast<std::size_t>(n));
     for (std::int64_t i = n; search->tree != nullptr && i-- > 0;) order.push_back(static_cast<std::uint32_t>(i));
     fake_tree(ids, keys, n, search->k, std::move(order), *host, key, *task);
+    rows.reset();
+    lists.reset();
+    const Taken at_end(on, needs.at_end);
   });
 }
 
@@ -884,6 +923,11 @@ extern "C" __attribute__((visibility("default"))) std::int64_t vicinal_fake_labe
 }
 extern "C" __attribute__((visibility("default"))) std::int64_t vicinal_fake_rows_sent() {
   return vicinal::plugin::rows_sent;
+}
+
+/// The most bytes of a device that calls took at a time since this was asked last, beside tables and trees.
+extern "C" __attribute__((visibility("default"))) std::int64_t vicinal_fake_most_taken() {
+  return static_cast<std::int64_t>(vicinal::plugin::Engine::most_taken.exchange(0));
 }
 
 /// The call of a device, counted from 1, at which it is lost; a device below 0: none is.

@@ -62,6 +62,13 @@ struct Resident {
 inline std::int64_t row_bytes(const plugin::Table& table) {
   return table.cols * size_of(static_cast<DType>(table.dtype));
 }
+/// Bytes that a table takes where it stays on the device: none where its rows lie there as `Rows` wants them.
+inline std::uint64_t copy_bytes(const plugin::Table& table) {
+  const bool in_order =
+      (table.col_stride == 1 || table.cols == 1) && (table.row_stride == table.cols || table.rows == 1);
+  if (static_cast<Memory>(table.memory) == Memory::cuda && in_order) return 0;
+  return static_cast<std::uint64_t>(table.rows) * static_cast<std::uint64_t>(row_bytes(table));
+}
 /// Whether there is room for a table of so many bytes to stay: half of the limit is left for what searches need.
 inline bool has_room(const Session& session, std::uint64_t bytes) {
   return session.resident_bytes + bytes <= session.engine.memory_limit / 2;

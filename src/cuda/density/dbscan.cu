@@ -163,7 +163,7 @@ std::uint64_t left_for(const Session& session, const plugin::Search& search) {
   const plugin::Table& table = search.table;
   if (search.resident == nullptr) {
     if (search.stays == 0) refuse_table(search, left_of_limit(session));
-    held += static_cast<std::uint64_t>(table.rows) * static_cast<std::uint64_t>(row_bytes(table));
+    held += copy_bytes(table);
   }
   if (is_in_tree(search) && search.tree == nullptr) {
     held += tree_bytes(table.rows, table.cols, static_cast<DType>(table.dtype));

@@ -93,6 +93,13 @@ struct Needs {
   static std::uint64_t in_order_bytes(std::int64_t n) { return static_cast<std::uint64_t>(n) / 16 + (1 << 16); }
 };
 
+/// The search that fills the lists, which are there meanwhile.
+plugin::Search search_of_lists(plugin::Search search, const Needs& needs) {
+  search.memory = static_cast<std::int32_t>(Memory::cuda);
+  search.held = needs.lists;
+  return search;
+}
+
 /// The engines of a tree's searches: one, or a tree that is made when there is much to search for, beside all rows.
 class Searches {
  public:
@@ -299,18 +306,10 @@ class SpanningRun {
     Lists(const Engine& engine, std::int64_t entries) : ids(engine, entries), keys(engine, entries) {}
   };
 
-  /// What is held counts as resident meanwhile.
   void find_lists(const Host& host, const Lists& lists, plugin::Counters& counters) {
-    plugin::Search search = call_;
+    plugin::Search search = search_of_lists(call_, needs_);
     search.ids = lists.ids.data();
     search.distances = lists.keys.data();
-    search.memory = static_cast<std::int32_t>(Memory::cuda);
-    struct Held {
-      Session& session;
-      std::uint64_t bytes;
-      Held(Session& of, std::uint64_t held) : session(of), bytes(held) { session.resident_bytes += bytes; }
-      ~Held() { session.resident_bytes -= bytes; }
-    } const held(session_, needs_.lists);
     nearest(session_, host, search, counters);
   }
 
@@ -382,15 +381,17 @@ std::uint64_t spanning_bytes(const Session& session, const plugin::Search& searc
   const std::uint64_t left = left_of_limit(session);
   const auto table =
       static_cast<std::uint64_t>(search.table.rows) * static_cast<std::uint64_t>(row_bytes(search.table));
-  const bool lies_there = static_cast<Memory>(search.table.memory) == Memory::cuda;
   // It stays there only where half of the limit is left.
   if (search.resident == nullptr && search.stays == 0) refuse_memory(std::max(2 * table, table + needs.least()), left);
-  std::uint64_t comes = search.resident == nullptr && !lies_there ? table : 0;
+  std::uint64_t comes = search.resident == nullptr ? copy_bytes(search.table) : 0;
   if (static_cast<Method>(search.method) == Method::kdtree && search.tree == nullptr) {
     comes += tree_bytes(search.table.rows, search.table.cols, static_cast<DType>(search.table.dtype));
   }
   if (comes + needs.least() > left) refuse_memory(comes + needs.least(), left);
-  return std::min(left - comes, std::max(needs.growing() + density::kUsualScratch + needs.tree, needs.least()));
+  // The lists are found before the tree grows, so that the searches of both do not take memory at the same time.
+  const std::uint64_t listing = needs.lists + nearest_bytes(session, density::search_of_lists(search, needs));
+  const std::uint64_t growing = std::max(needs.growing() + density::kUsualScratch + needs.tree, needs.least());
+  return std::max(listing, std::min(left - comes, growing));
 }
 
 void span_table(Session& session, const Host& host, const plugin::Search& search, plugin::SpanningTask& task,

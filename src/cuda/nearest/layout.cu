@@ -25,8 +25,8 @@ Layout::Layout(const Session& session, const plugin::Search& call) {
   const auto n = static_cast<std::uint64_t>(call.table.rows);
   const bool resident = call.resident != nullptr || call.stays != 0;
   const bool merges = static_cast<Method>(call.method) == Method::fused && !resident;
-  std::uint64_t held = session.resident_bytes;
-  if (call.stays != 0) held += n * static_cast<std::uint64_t>(row_bytes(call.table));
+  std::uint64_t held = session.resident_bytes + call.held;
+  if (call.stays != 0) held += copy_bytes(call.table);
   if (static_cast<Method>(call.method) == Method::kdtree && call.tree == nullptr) {
     held += tree_bytes(call.table.rows, call.table.cols, static_cast<DType>(call.table.dtype));
   }

@@ -76,17 +76,6 @@ ops::SearchRequest lists_request(const TableView& table, const SpanningTreeOptio
   return request;
 }
 
-/// Where lists stay with the backend no memory is planned for them, and they are asked for by key.
-ops::SearchRequest lists_request(const Context& ctx, const TableView& table, const SpanningTreeOptions& options,
-                                 const ops::TreeUse& use) {
-  ops::SearchRequest request = lists_request(table, options, use);
-  if (tree_backend(ctx).finds_lists()) {
-    request.lists = ops::SearchRequest::Lists::counted_beside;
-    request.task.keys = true;
-  }
-  return request;
-}
-
 std::uint64_t result_bytes(const TableView& table) {
   const auto n = static_cast<std::uint64_t>(table.rows());
   return n * (2 * sizeof(std::int64_t) + 2 * sizeof(double) + sizeof(kernels::TreeEdge) + sizeof(double));
@@ -100,7 +89,24 @@ SpanningTask task_of(const kernels::NearestTask& search, const SpanningTreeOptio
   return task;
 }
 
-/// The same with what is taken beside the lists: the most of all methods that may be chosen.
+/// The search of the lists in an operation. Where lists stay with the backend they are asked for by key, no host memory
+/// is planned for them, and the device has the rest of its memory for the search. Borrows context and options.
+ops::SearchRequest lists_request(const Context& ctx, const TableView& table, const SpanningTreeOptions& options,
+                                 const ops::TreeUse& use) {
+  ops::SearchRequest request = lists_request(table, options, use);
+  if (!tree_backend(ctx).finds_lists()) return request;
+  request.lists = ops::SearchRequest::Lists::counted_beside;
+  request.task.keys = true;
+  request.task.lists_stay = true;
+  const auto entries = static_cast<std::uint64_t>(table.rows()) * static_cast<std::uint64_t>(request.task.k);
+  request.task.device_bytes_beside = entries * (sizeof(std::int64_t) + sizeof(double));
+  request.device_bytes = [&](const kernels::NearestTask& search) {
+    return tree_backend(ctx).spanning_tree_bytes(ctx, task_of(search, options)).device;
+  };
+  return request;
+}
+
+/// `use` with what is taken beside the lists: the most of all methods that may be chosen.
 ops::TreeUse with_tree(const Context& ctx, const kernels::Prepared& index, const SpanningTreeOptions& options,
                        ops::TreeUse use) {
   kernels::NearestTask search = lists_request(index.table, options, use).task;
@@ -160,7 +166,6 @@ SpanningTree spanning_tree_of(const Context& ctx, const Index& index, const Span
   if (index.rows() == 1) return tree_of_one_row(ctx, options);
   SearchRequest request = lists_request(ctx, index.table(), options, with_tree(ctx, prepared, options, use));
   Job job = plan_job(ctx, prepared, request, true);
-  job.plan.device_memory += backend.spanning_tree_bytes(ctx, task_of(job.task, options)).device;
   core::require_memory(ctx, job.plan.memory, use.operation);
   SpanningTree tree;
   tree.rows = index.rows();
@@ -195,13 +200,7 @@ Plan plan_spanning_tree_of(const Context& ctx, const TableView& table, const Spa
   if (table.rows() == 1) return plan_of_one_row(ctx);
   const kernels::Prepared unread = unread_index(table);
   SearchRequest request = lists_request(ctx, table, options, with_tree(ctx, unread, options, use));
-  Plan plan = plan_search(ctx, table, request);
-  kernels::NearestTask search = request.task;
-  search.index = &unread;
-  search.queries = table;
-  search.method = plan.method;
-  plan.device_memory += tree_backend(ctx).spanning_tree_bytes(ctx, task_of(search, options)).device;
-  return plan;
+  return plan_search(ctx, table, request);
 }
 
 }  // namespace ops

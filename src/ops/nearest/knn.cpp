@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "backend/backend.hpp"
 #include "backend/index_access.hpp"
@@ -307,9 +308,15 @@ Plan plan_search(const Context& ctx, const TableView& table, SearchRequest& requ
   unread.table = table;
   unread.centre.assign(static_cast<std::size_t>(table.cols()), 0);
   const std::uint64_t prepare_memory = kernels::backend_of(ctx).nearest().prepare_bytes(ctx, table);
+  // What a whole operation takes of a device is that of the method that is chosen in the end.
+  const auto device_bytes = std::exchange(request.device_bytes, {});
   Job job = plan_job(ctx, unread, request, false);
   job.plan.memory += prepare_memory;
-  if (request.method != Method::automatic || !may_use_tree(ctx, job.task, job.plan.expected_seconds)) return job.plan;
+  request.device_bytes = device_bytes;
+  const bool may_try = request.method == Method::automatic && may_use_tree(ctx, job.task, job.plan.expected_seconds);
+  const bool tries = may_try && !is_shape(table) && prepare_memory < ctx.memory_limit();
+  if (device_bytes && !tries) job.plan.device_memory = device_bytes(job.task);
+  if (!may_try) return job.plan;
   // A tree may be chosen, or tried and kept beside brute force. The memory of either is planned, whatever the search
   // will do, so that the number does not depend on the values; but where the limit leaves no room, it does without.
   NearestTask in_tree = job.task;
@@ -317,7 +324,7 @@ Plan plan_search(const Context& ctx, const TableView& table, SearchRequest& requ
   const std::uint64_t without = job.plan.memory;
   const std::uint64_t with = without - scratch_of(ctx, job.task) + scratch_of(ctx, in_tree);
   const std::uint64_t beside = std::max(with, without + tree_bytes(ctx, unread));
-  if (!is_shape(table) && prepare_memory < ctx.memory_limit()) {
+  if (tries) {
     const Index index(ctx, table, {.packed = Packing::never});
     job = plan_job(ctx, kernels::prepared_of(index), request, true);
   }
@@ -489,7 +496,7 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
   job.plan.memory = output + bytes.host + group_bytes(index) + held;
   const bool gets_tree = task.method == Method::kdtree || has_tree(ctx, index);
   if (gets_tree && !has_own_tree) job.plan.memory += backend.nearest().tree_bytes(index);
-  job.plan.device_memory = bytes.device;
+  job.plan.device_memory = request.device_bytes ? request.device_bytes(task) : bytes.device;
   return job;
 }
 

@@ -33,6 +33,8 @@ struct SearchRequest {
   bool keeps_packed = false;        ///< whether an index may keep what is packed for this search
   bool drops_packed = false;        ///< whether the index drops what this search does not keep, to make room
   std::string_view operation = {};  ///< what does not fit into memory; empty: the search
+  /// Device memory of the whole operation by the method that the task names; empty: the search's.
+  std::function<std::uint64_t(const kernels::NearestTask&)> device_bytes;
 
   /// Refuses what is outside its domain, for searches of this table or of an index of it. Looks at filter and exclude,
   /// O(n / 64 + m), the first time alone: a call checks its arguments once, before it prepares the table.

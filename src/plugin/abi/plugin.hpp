@@ -9,7 +9,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 19;
+inline constexpr std::uint32_t kPluginVersion = 20;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -108,6 +108,7 @@ struct Search {
   std::int64_t* ids = nullptr;
   double* distances = nullptr;
   std::int32_t memory = 0;
+  std::uint64_t held = 0;  ///< bytes of device memory that the caller holds during the search
   const VoteOutput* outputs = nullptr;
   std::int64_t output_count = 0;
   std::int32_t weights = 0;        ///< 0 uniform, 1 by distance

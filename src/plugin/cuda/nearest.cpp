@@ -445,6 +445,7 @@ class DeviceNearest final : public CudaNearest {
     Search asked = search_of(task, BorrowedTable::shape_of(task.index->table), BorrowedTable::shape_of(task.queries));
     asked.resident = resident_of(*task.index).get();
     asked.stays = asked.resident == nullptr && stays(*task.index) ? 1 : 0;
+    if (task.lists_stay) asked.memory = static_cast<std::int32_t>(Memory::cuda);
     return asked;
   }
   bool stays(const kernels::Prepared& index) const override {
@@ -479,6 +480,7 @@ class DeviceNearest final : public CudaNearest {
     asked.method = static_cast<std::int32_t>(task.method);
     asked.collect = are_cut(task) ? kRadius : static_cast<std::int32_t>(task.collect);
     asked.k = task.k;
+    asked.held = task.device_bytes_beside;
     asked.filter = task.filter.empty() ? nullptr : task.filter.data();
     asked.exclude = task.exclude.empty() ? nullptr : task.exclude.data();
     return asked;

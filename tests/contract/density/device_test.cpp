@@ -11,6 +11,7 @@
 #include "density_check.hpp"
 #include "device_check.hpp"
 #include "device_memory.hpp"
+#include "fake_count.hpp"
 #include "refused.hpp"
 #include "vicinal/generate.hpp"
 #include "vicinal/hdbscan.hpp"
@@ -99,6 +100,54 @@ TEST_F(DensityOnDevice, PlansItsMemory) {
   // Room for the table, and not for the lists.
   const Context small = Context::cuda({.device_memory_limit = 400000});
   refused([&] { minimum_spanning_tree(small, table, options); }, ErrorCode::over_memory, "bytes");
+}
+
+// Lists stay while they are found and while the tree grows; the search, the growth and the order of the edges take
+// memory one after the other. What is planned is enough, and no more is refused than does not run.
+TEST_F(DensityOnDevice, PlansWhatItHoldsAtATime) {
+  const std::int64_t n = is_fake() ? 250 : 20000;
+  const std::vector<float> rows = some_rows(n, 60);
+  const TableView table(rows.data(), DType::float32, n, 60, 60);
+  const auto fits = [](const auto& call) {
+    try {
+      call();
+      return true;
+    } catch (const Error& error) {
+      // For the screen a device may have no room, but says so of the method.
+      if (is_fake()) {
+        EXPECT_EQ(error.code(), ErrorCode::over_memory) << error.what();
+      }
+      return false;
+    }
+  };
+  for (const Method method : {Method::automatic, Method::fused, Method::direct, Method::kdtree}) {
+    const SpanningTreeOptions options = {.min_samples = 5, .method = method};
+    const HdbscanOptions clusters = {.min_cluster_size = 8, .method = method};
+    const std::uint64_t table_bytes = rows.size() * sizeof(float);
+    const std::uint64_t ample = 4 * (plan_spanning_tree(cuda(), table, options).device_memory + table_bytes);
+    std::int64_t planned = 0;
+    std::int64_t not_planned = 0;
+    for (std::uint64_t limit = ample; limit > table_bytes; limit -= limit / 16) {
+      const Context ctx = Context::cuda({.device_memory_limit = limit});
+      const std::string what = std::string(name_of(method)) + ", limit " + std::to_string(limit);
+      Plan plan;
+      const bool is_planned = fits([&] { plan = plan_spanning_tree(ctx, table, options); });
+      static_cast<void>(fake_count("vicinal_fake_most_taken"));
+      EXPECT_EQ(fits([&] { minimum_spanning_tree(ctx, table, options); }), is_planned) << what;
+      const std::int64_t taken = fake_count("vicinal_fake_most_taken");
+      EXPECT_EQ(fits([&] { static_cast<void>(plan_hdbscan(ctx, table, clusters)); }),
+                fits([&] { hdbscan(ctx, table, clusters); }))
+          << what;
+      ++(is_planned ? planned : not_planned);
+      if (!is_planned) continue;
+      EXPECT_LE(plan.device_memory, limit) << what;
+      if (is_fake()) {
+        EXPECT_EQ(static_cast<std::uint64_t>(taken), plan.device_memory) << what;
+      }
+    }
+    EXPECT_GT(planned, 0) << name_of(method);
+    EXPECT_GT(not_planned, 0) << name_of(method);
+  }
 }
 
 TEST_F(DensityOnDevice, StopsWhenItIsCancelled) {

@@ -347,10 +347,6 @@ class Builder {
   std::unique_ptr<DeviceTree> tree_;
 };
 
-std::uint64_t table_bytes(const plugin::Table& table) {
-  return static_cast<std::uint64_t>(table.rows) * static_cast<std::uint64_t>(row_bytes(table));
-}
-
 }  // namespace
 
 TreeLevels::TreeLevels(std::int64_t rows) {
@@ -409,9 +405,9 @@ bool has_room_for_tree(const Session& session, const plugin::Search& search) {
   if (search.tree != nullptr) return true;
   if (search.resident == nullptr && search.stays == 0) return false;
   const plugin::Table& table = search.table;
-  const bool comes = search.resident == nullptr && static_cast<Memory>(table.memory) != Memory::cuda;
+  const std::uint64_t comes = search.resident == nullptr ? copy_bytes(table) : 0;
   const std::uint64_t stays = tree_bytes(table.rows, table.cols, static_cast<DType>(table.dtype));
-  const std::uint64_t held = session.resident_bytes + (comes ? table_bytes(table) : 0) + stays;
+  const std::uint64_t held = session.resident_bytes + comes + stays;
   return held <= session.engine.memory_limit / 2 && held + tree_build_bytes(table.rows) <= session.engine.memory_limit;
 }
 
