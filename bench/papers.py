@@ -1,13 +1,14 @@
-"""Writes the section "Two cores" of docs/papers.md, and its claims, from a result of `vicinal-bench papers`.
+"""Writes a section of docs/papers.md, and its claims, from a result of `vicinal-bench papers`: "One H200" from one that
+was measured with `--device cuda`, and "Two cores" from one of the CPU alone.
 
     papers.py bench/results/papers-MACHINE-DATE-COMMIT.json
     papers.py --join RESULT PART... OUTPUT
 
-Everything on the page between the lines `<!-- two cores -->` and `<!-- end -->` is replaced. Titles, sentences and
-figures are those of the result, which `vicinal-bench papers --from` writes again after its sentences have changed. Each
-text is written together with the claim that tests/manners/test_claims.py checks. Of a table with more than eight lines,
-the page has the first and the last line of each group: lines that differ only in the last of the columns before the
-times. Of a table with one group it has the first, the middle and the last line.
+Everything on the page between the lines `<!-- two cores -->` (or `<!-- one h200 -->`) and `<!-- end -->` is replaced.
+Titles, sentences and figures are those of the result, which `vicinal-bench papers --from` writes again after its
+sentences have changed. Each text is written together with the claim that tests/manners/test_claims.py checks. Of a
+table with more than eight lines, the page has the first and the last line of each group: lines that differ only in the
+last of the columns before the times. Of a table with one group it has the first, the middle and the last line.
 
 --join adds parts that were measured alone (`vicinal-bench papers lle -o PART`) to a result, in place of its own; then
 `vicinal-bench papers --from OUTPUT -o OUTPUT` writes the tables of all parts.
@@ -24,8 +25,9 @@ sys.path.insert(0, str(ROOT / "tests" / "manners"))
 from test_claims import computed, read_result  # noqa: E402
 
 PAGE = "docs/papers.md"
-CLAIMS = ROOT / "bench" / "claims" / "papers-two-cores.json"
+CLAIMS = ROOT / "bench" / "claims"
 PARTS = ["gs", "gs-attacks", "lof", "lle-search", "lle", "km", "cc"]
+TWO_CORES, ONE_H200 = "two cores", "one h200"
 MOST_LINES = 8
 # Shown instead of all lines where a table has only one group.
 SHOWN_OF_ONE_GROUP = 3
@@ -49,13 +51,20 @@ class Writer:
         return self.text("| " + " | ".join("{}" for _ in cells) + " |", [f"commas({cell})" for cell in cells])
 
 
+def section_of(result):
+    return ONE_H200 if any(part["device"] != "cpu" for part in result["parts"]) else TWO_CORES
+
+
 def introduction(writer, result):
     """Where and when, and the parts that --join took from other commits."""
+    device, named = ("", []) if section_of(result) == TWO_CORES else (" and {}", ["machine.cuda.devices[0].model"])
     text = writer.text(
-        "Measured on: {}, {:.0f} threads, {}, commit {}, medians of up to {:.0f} runs. Of {:,.0f} answers that were "
-        "compared with the reference, {:,.0f} were wrong; in {} did two methods give different answers",
-        ["machine.cpu", "parts[0].threads", "date[:10]", "commit", "len(parts[0].tables[0].lines[0].seconds.runs)",
-         "checked_answers", "wrong_answers", "f'{different_answers:,} lines' if different_answers else 'no line'"])
+        "Measured on: {}, {:.0f} threads" + device + ", {}, commit {}, medians of up to {:.0f} runs. "
+        "Of {:,.0f} answers that were compared with the reference, {:,.0f} were wrong; "
+        "in {} did two methods give different answers",
+        ["machine.cpu", "parts[0].threads", *named, "date[:10]", "commit",
+         "len(parts[0].tables[0].lines[0].seconds.runs)", "checked_answers", "wrong_answers",
+         "f'{different_answers:,} lines' if different_answers else 'no line'"])
     texts = [f"{text} ([JSON](../bench/results/{writer.name}))."]
     joined = {}
     for i, part in enumerate(result["parts"]):
@@ -147,8 +156,9 @@ def main():
     for t, table in enumerate(tables):
         texts += section(writer, t, table)
     page = ROOT / PAGE
-    page.write_text(replaced(page.read_text(), "two cores", "\n\n".join(texts)))
-    CLAIMS.write_text(json.dumps(writer.claims, indent=1) + "\n")
+    name = section_of(result)
+    page.write_text(replaced(page.read_text(), name, "\n\n".join(texts)))
+    (CLAIMS / f"papers-{name.replace(' ', '-')}.json").write_text(json.dumps(writer.claims, indent=1) + "\n")
     return 0
 
 
