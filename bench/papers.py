@@ -68,7 +68,7 @@ def introduction(writer, result):
     texts = [f"{text} ([JSON](../bench/results/{writer.name}))."]
     joined = {}
     for i, part in enumerate(result["parts"]):
-        if part["commit"] != result["commit"]:
+        if part.get("joined") or part["commit"] != result["commit"]:
             joined.setdefault(part["commit"], []).append(i)
     for numbers in joined.values():
         names = ["`{}`"] * len(numbers)
@@ -87,9 +87,9 @@ def rule(columns):
 def shown_rows(table):
     """Numbers of the lines that the page has."""
     rows = table["rows"]
-    if len(rows) <= MOST_LINES:
+    names = next((i for i, column in enumerate(table["columns"]) if ", " in column), None)
+    if len(rows) <= MOST_LINES or names is None:  # without a unit all columns are names
         return list(range(len(rows)))
-    names = next(i for i, column in enumerate(table["columns"]) if ", " in column)
     groups = [[i for i, _ in group]
               for _, group in itertools.groupby(enumerate(rows), key=lambda row: row[1][:max(names - 1, 0)])]
     if len(groups) == 1:
@@ -100,7 +100,7 @@ def shown_rows(table):
 
 def overview(writer, tables):
     lines = ["| paper | what | in the paper | here |", rule(4)]
-    for t, table in enumerate(tables):
+    for t, table in tables.items():
         for f in range(len(table["figures"])):
             figure = f"tables[{t}].figures[{f}]"
             lines.append(writer.row([f"tables[{t}].paper", f"{figure}.what", f"{figure}.paper", f"{figure}.here"]))
@@ -125,7 +125,7 @@ def section(writer, t, table):
 
 def join(result, parts, output):
     joined = json.loads(pathlib.Path(result).read_text())
-    named = {part["part"]: part for part in joined["parts"]}
+    named = {(part["part"], part["device"]): part for part in joined["parts"]}
     for path in parts:
         part = json.loads(pathlib.Path(path).read_text())
         name = part["command"].split()[-1]
@@ -133,8 +133,8 @@ def join(result, parts, output):
             sys.exit(f"{path}: not a part of vicinal-bench papers")
         if part["machine"]["cpu"] != joined["machine"]["cpu"]:
             sys.exit(f"{path}: measured on another machine")
-        named[name] = {**part, "part": name}
-    joined["parts"] = [named[name] for name in PARTS if name in named]
+        named[name, part["device"]] = {**part, "part": name, "joined": True}
+    joined["parts"] = sorted(named.values(), key=lambda part: PARTS.index(part["part"]))
     pathlib.Path(output).write_text(json.dumps(joined, indent=2) + "\n")
     return 0
 
@@ -149,16 +149,18 @@ def main():
     result = writer.results[path.name]
     if result["quick"] or not result["commit"] or not result["verify"]:
         sys.exit(f"{path}: made with --quick, without --commit or with --no-verify")
-    if [part["part"] for part in result["parts"]] != PARTS:
-        sys.exit(f"{path}: not all parts, or more than one device")
-    tables = result["tables"]
+    section_name = section_of(result)
+    on_gpu = section_name == ONE_H200
+    if [part["part"] for part in result["parts"] if not on_gpu or part["device"] != "cpu"] != PARTS:
+        sys.exit(f"{path}: not all parts, or more than one device of a kind")
+    # Beside a GPU, the tables of its host's cores are in the result alone.
+    tables = {t: table for t, table in enumerate(result["tables"]) if not on_gpu or table["device"] != "cpu"}
     texts = [introduction(writer, result), overview(writer, tables)]
-    for t, table in enumerate(tables):
+    for t, table in tables.items():
         texts += section(writer, t, table)
     page = ROOT / PAGE
-    name = section_of(result)
-    page.write_text(replaced(page.read_text(), name, "\n\n".join(texts)))
-    (CLAIMS / f"papers-{name.replace(' ', '-')}.json").write_text(json.dumps(writer.claims, indent=1) + "\n")
+    page.write_text(replaced(page.read_text(), section_name, "\n\n".join(texts)))
+    (CLAIMS / f"papers-{section_name.replace(' ', '-')}.json").write_text(json.dumps(writer.claims, indent=1) + "\n")
     return 0
 
 
