@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kUnnumbered = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kFirstRows = 64;
-constexpr std::int64_t kMostQueriesOfARound = 4096;  // of a search that collects no lists (cpu/nearest/nearest.cpp)
+constexpr std::int64_t kMostQueriesOfARound = 4096;  // of a search that collects no lists (cpu/nearest/sizes.cpp)
 
 kernels::NearestTask counting_task(const kernels::DbscanTask& task) {
   kernels::NearestTask search = task.search;
