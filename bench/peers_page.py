@@ -1,0 +1,120 @@
+"""Writes the tables of docs/peers.md, and their claims, from a full result of `vicinal-bench peers`.
+
+    peers_page.py bench/results/peers-MACHINE-DATE-COMMIT.json
+    peers_page.py --join PART... OUTPUT
+
+Everything on the page between the lines `<!-- tables -->` and `<!-- end -->` is replaced. Each line of a table is
+written together with the claim that tests/manners/test_claims.py checks.
+
+--join makes one result of several, in which rows of one machine were measured one by one. A row that several of them
+have is that of the last one.
+"""
+
+import json
+import pathlib
+import sys
+
+from growth import ROOT, filled, replaced
+
+sys.path.insert(0, str(ROOT / "bench" / "peers" / "suite"))
+sys.path.insert(0, str(ROOT / "tests" / "manners"))
+import catalog  # noqa: E402
+from test_claims import computed, read_result  # noqa: E402
+
+PAGE = "docs/peers.md"
+CLAIMS = ROOT / "bench" / "claims" / "peers.json"
+GROUPS = {"knn": "Searches", "kmeans": "k-means", "lof": "Outlier scores", "lle": "Locally linear embedding",
+          "density": "Density clustering", "match": "Maps", "ready": "Few queries of a ready index", "read": "Files",
+          "missing": "Missing values", "gpu": "On a GPU"}
+HEAD = "| job | library | theirs, ms | ours, ms | ratio | its answers |\n| --- | --- | --- | --- | --- | --- |"
+
+
+class Writer:
+    """Texts of the page with their claims."""
+
+    def __init__(self, path):
+        self.name, self.result, self.claims = path.name, read_result(path), []
+
+    def text(self, text, values):
+        claim = {"page": PAGE, "text": text, "result": self.name, "values": values}
+        self.claims.append(claim)
+        return computed(claim, {self.name: self.result})
+
+
+def milliseconds(seconds):
+    """A format for so many seconds: three digits, or all whole milliseconds."""
+    value = 1e3 * seconds
+    return "{:,.0f}" if value >= 100 else "{:.1f}" if value >= 10 else "{:.2f}" if value >= 1 else "{:.3f}"
+
+
+def introduction(writer):
+    result = writer.result
+    text = writer.text("Measured on: {}, {:.0f} threads, {}, commit {}",
+                       ["machine", "threads", "date[:10]", "commit"])
+    measured = {row.row for row in result.rows}
+    left = [row.name for row in catalog.ROWS if row.name not in measured and row.group != "gpu"]
+    texts = [f"{text} ([JSON](../bench/results/{writer.name}))."]
+    if left:
+        texts.append("Not measured in full size on this machine: " + ", ".join(f"`{name}`" for name in left) + ".")
+    return filled(" ".join(texts))
+
+
+def tables(writer, group):
+    """Lines of all rows of a group, and why libraries were not compared."""
+    lines, reasons = [HEAD], []
+    for r, row in enumerate(writer.result.rows):
+        if row.group != group:
+            continue
+        for p, line in enumerate(row.peers):
+            at = f"rows[{r}].peers[{p}]"
+            place = row.about + (f", {line['case']}" if line.get("case") else "")
+            if "ratio" not in line:
+                reasons.append(f"`{row.row}`, {line.peer}: {line.reason.rstrip('.')}.")
+                continue
+            case = [f"{at}.case"] if line.get("case") else []
+            version = [f"{at}.version"] if line.get("version") else []
+            text = ("| {}" + ", {}" * len(case) + " | {}" + " {}" * len(version) + f" | {milliseconds(line.seconds)} | "
+                    f"{milliseconds(line.our_seconds)} | {{:.2f}} | {{}} |")
+            lines.append(writer.text(text, [f"rows[{r}].about", *case, f"{at}.peer", *version, f"1e3 * {at}.seconds",
+                                            f"1e3 * {at}.our_seconds", f"{at}.ratio", f"{at}.exactness"]))
+            assert place in lines[-1]
+    texts = ["\n".join(lines)] if len(lines) > 1 else []
+    if reasons:
+        texts.append(filled("Not compared: " + " ".join(reasons)))
+    return texts
+
+
+def join(parts, output):
+    results = [json.loads(pathlib.Path(part).read_text()) for part in parts]
+    for part, result in zip(parts, results):
+        for key in ("command", "size", "machine", "cores", "threads"):
+            if result[key] != results[0][key]:
+                sys.exit(f"{part}: another {key} than {parts[0]}")
+    rows = {row["row"]: {**row, "commit": result["commit"], "date": result["date"]}
+            for result in results for row in result["rows"]}
+    joined = {**results[0], "rows": [rows[row.name] for row in catalog.ROWS if row.name in rows]}
+    pathlib.Path(output).write_text(json.dumps(joined, indent=1) + "\n")
+    return 0
+
+
+def main():
+    if sys.argv[1:2] == ["--join"] and len(sys.argv) >= 4:
+        return join(sys.argv[2:-1], sys.argv[-1])
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    path = pathlib.Path(sys.argv[1])
+    writer = Writer(path)
+    if writer.result.size != "full":
+        sys.exit(f"{path}: not in full size")
+    texts = [introduction(writer)]
+    for group, title in GROUPS.items():
+        found = tables(writer, group)
+        texts += [f"## {title}", *found] if found else []
+    page = ROOT / PAGE
+    page.write_text(replaced(page.read_text(), "tables", "\n\n".join(texts)))
+    CLAIMS.write_text(json.dumps(writer.claims, indent=1, ensure_ascii=False) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
