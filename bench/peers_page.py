@@ -78,6 +78,9 @@ def tables(writer, group):
             lines.append(writer.text(text, [f"rows[{r}].about", *case, f"{at}.peer", *version, f"1e3 * {at}.seconds",
                                             f"1e3 * {at}.our_seconds", f"{at}.ratio", f"{at}.exactness"]))
             assert place in lines[-1]
+        asked = {line.peer for line in row.peers}
+        known = next(one.peers for one in catalog.ROWS if one.name == row.row)
+        reasons += [f"`{row.row}`, {peer}: left out (`--libraries`)." for peer in known if peer not in asked]
     texts = ["\n".join(lines)] if len(lines) > 1 else []
     if reasons:
         texts.append(filled("Not compared: " + " ".join(reasons)))
