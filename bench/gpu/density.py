@@ -16,6 +16,7 @@ import torch
 
 import density_jobs
 import measure
+from peers import import_flashlib
 
 # name: (rows, columns, kind of rows, min_samples, min_cluster_size)
 JOBS = {
@@ -46,6 +47,7 @@ def peers():
     except Exception as error:
         missing["cuml"] = f"{type(error).__name__}: {error}"
     try:
+        import_flashlib()
         from flashlib import flash_hdbscan
 
         def flashlib(table, min_samples, size):
