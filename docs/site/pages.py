@@ -24,7 +24,8 @@ MENU = [
                      "from-pyod", "from-geopandas"]),
     ("Reference", ["metrics", "reference/python", "reference/cpp", "reference/command", "command", "programs", "limits"]),
     ("Examples by the command", ["examples/README", "examples/*"]),
-    ("How it works", ["contract", "architecture", "performance", "growth", "papers", "benchmarks", "results", "design/*"]),
+    ("How it works", ["contract", "architecture", "performance", "peers", "growth", "papers", "benchmarks", "results",
+                      "design/*"]),
     ("Project", ["changelog", "contributing", "security"]),
 ]
 
