@@ -93,7 +93,7 @@ def join(parts, output):
         for key in ("command", "size", "machine", "cores", "threads"):
             if result[key] != results[0][key]:
                 sys.exit(f"{part}: another {key} than {parts[0]}")
-    rows = {row["row"]: {**row, "commit": result["commit"], "date": result["date"]}
+    rows = {row["row"]: {"commit": result["commit"], "date": result["date"], **row}
             for result in results for row in result["rows"]}
     joined = {**results[0], "rows": [rows[row.name] for row in catalog.ROWS if row.name in rows]}
     pathlib.Path(output).write_text(json.dumps(joined, indent=1) + "\n")
