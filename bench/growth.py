@@ -9,16 +9,11 @@ tests/manners/test_claims.py checks.
 
 import json
 import pathlib
-import re
 import sys
-import textwrap
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "manners"))
-from test_claims import computed, read_result  # noqa: E402
+from page import CLAIMS, ROOT, computed, filled, read_result, replaced
 
 PAGE = "docs/growth.md"
-CLAIMS = ROOT / "bench" / "claims" / "growth.json"
 
 RANKED = "pairs ranked"
 BY_QUERIES = ("knn-fused", "knn-kdtree", "radius")
@@ -149,17 +144,6 @@ def bend_claims(result, name):
     return claims
 
 
-def filled(text, indent=""):
-    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False, subsequent_indent=indent)
-
-
-def replaced(page, name, text):
-    pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-    if not pattern.search(page):
-        sys.exit(f"the page has no section {name}")
-    return pattern.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", page)
-
-
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -187,7 +171,7 @@ def main():
     page = replaced(page, "surprise", "\n\n".join(filled(computed(one, results)) for one in surprise))
     page = replaced(page, "reasons", "\n".join(filled(computed(one, results), "  ") for one in reasons))
     (ROOT / PAGE).write_text(page)
-    CLAIMS.write_text(json.dumps([told, *rows, *bends, *surprise, *reasons], indent=1) + "\n")
+    (CLAIMS / "growth.json").write_text(json.dumps([told, *rows, *bends, *surprise, *reasons], indent=1) + "\n")
     return 0
 
 

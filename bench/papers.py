@@ -19,13 +19,9 @@ import json
 import pathlib
 import sys
 
-from growth import ROOT, filled, replaced
-
-sys.path.insert(0, str(ROOT / "tests" / "manners"))
-from test_claims import computed, read_result  # noqa: E402
+from page import Writer, filled
 
 PAGE = "docs/papers.md"
-CLAIMS = ROOT / "bench" / "claims"
 PARTS = ["gs", "gs-attacks", "lof", "lle-search", "lle", "km", "cc"]
 TWO_CORES, ONE_H200 = "two cores", "one h200"
 MOST_LINES = 8
@@ -33,22 +29,9 @@ MOST_LINES = 8
 SHOWN_OF_ONE_GROUP = 3
 
 
-class Writer:
-    """Texts of the page with their claims."""
-
-    def __init__(self, path):
-        self.name = path.name
-        self.results = {path.name: read_result(path)}
-        self.claims = []
-
-    def text(self, text, values):
-        claim = {"page": PAGE, "text": text, "result": self.name, "values": values}
-        self.claims.append(claim)
-        return computed(claim, self.results)
-
-    def row(self, cells):
-        """A row of a table, of texts in which thousands are apart."""
-        return self.text("| " + " | ".join("{}" for _ in cells) + " |", [f"commas({cell})" for cell in cells])
+def row_of(writer, cells):
+    """A row of a table, of texts in which thousands are apart."""
+    return writer.text("| " + " | ".join("{}" for _ in cells) + " |", [f"commas({cell})" for cell in cells])
 
 
 def section_of(result):
@@ -103,7 +86,7 @@ def overview(writer, tables):
     for t, table in tables.items():
         for f in range(len(table["figures"])):
             figure = f"tables[{t}].figures[{f}]"
-            lines.append(writer.row([f"tables[{t}].paper", f"{figure}.what", f"{figure}.paper", f"{figure}.here"]))
+            lines.append(row_of(writer, [f"tables[{t}].paper", f"{figure}.what", f"{figure}.paper", f"{figure}.here"]))
     return "\n".join(lines)
 
 
@@ -111,8 +94,8 @@ def section(writer, t, table):
     at = f"tables[{t}]"
     columns = len(table["columns"])
     shown = shown_rows(table)
-    lines = [writer.row([f"{at}.columns[{c}]" for c in range(columns)]), rule(columns)]
-    lines += [writer.row([f"{at}.rows[{r}][{c}]" for c in range(columns)]) for r in shown]
+    lines = [row_of(writer, [f"{at}.columns[{c}]" for c in range(columns)]), rule(columns)]
+    lines += [row_of(writer, [f"{at}.rows[{r}][{c}]" for c in range(columns)]) for r in shown]
     rows = "synthetic rows" if table["synthetic"] else "real rows"
     kind = rows if len(shown) == len(table["rows"]) else f"{rows}, {len(shown)} of {len(table['rows'])} lines shown"
     return [writer.text("#### {}: {}", [f"{at}.paper", f"{at}.title"]),
@@ -145,8 +128,8 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     path = pathlib.Path(sys.argv[1])
-    writer = Writer(path)
-    result = writer.results[path.name]
+    writer = Writer(PAGE, path)
+    result = writer.result
     if result["quick"] or not result["commit"] or not result["verify"]:
         sys.exit(f"{path}: made with --quick, without --commit or with --no-verify")
     section_name = section_of(result)
@@ -158,9 +141,7 @@ def main():
     texts = [introduction(writer, result), overview(writer, tables)]
     for t, table in tables.items():
         texts += section(writer, t, table)
-    page = ROOT / PAGE
-    page.write_text(replaced(page.read_text(), section_name, "\n\n".join(texts)))
-    (CLAIMS / f"papers-{section_name.replace(' ', '-')}.json").write_text(json.dumps(writer.claims, indent=1) + "\n")
+    writer.save(section_name, texts, f"papers-{section_name.replace(' ', '-')}.json")
     return 0
 
 

@@ -14,31 +14,16 @@ import json
 import pathlib
 import sys
 
-from growth import ROOT, filled, replaced
+from page import ROOT, Writer, filled
 
 sys.path.insert(0, str(ROOT / "bench" / "peers" / "suite"))
-sys.path.insert(0, str(ROOT / "tests" / "manners"))
 import catalog  # noqa: E402
-from test_claims import computed, read_result  # noqa: E402
 
 PAGE = "docs/peers.md"
-CLAIMS = ROOT / "bench" / "claims" / "peers.json"
 GROUPS = {"knn": "Searches", "kmeans": "k-means", "lof": "Outlier scores", "lle": "Locally linear embedding",
           "density": "Density clustering", "match": "Maps", "ready": "Few queries of a ready index", "read": "Files",
           "missing": "Missing values", "gpu": "On a GPU"}
 HEAD = "| job | library | theirs, ms | ours, ms | ratio | its answers |\n| --- | --- | --- | --- | --- | --- |"
-
-
-class Writer:
-    """Texts of the page with their claims."""
-
-    def __init__(self, path):
-        self.name, self.result, self.claims = path.name, read_result(path), []
-
-    def text(self, text, values):
-        claim = {"page": PAGE, "text": text, "result": self.name, "values": values}
-        self.claims.append(claim)
-        return computed(claim, {self.name: self.result})
 
 
 def milliseconds(seconds):
@@ -54,6 +39,8 @@ def introduction(writer):
     measured = {row.row for row in result.rows}
     left = [row.name for row in catalog.ROWS if row.name not in measured and row.group != "gpu"]
     texts = [f"{text} ([JSON](../bench/results/{writer.name}))."]
+    texts += [f"`{row.row}` was measured at commit {row.commit}."
+              for row in result.rows if row.commit != result.commit]
     if left:
         texts.append("Not measured in full size on this machine: " + ", ".join(f"`{name}`" for name in left) + ".")
     return filled(" ".join(texts))
@@ -67,7 +54,6 @@ def tables(writer, group):
             continue
         for p, line in enumerate(row.peers):
             at = f"rows[{r}].peers[{p}]"
-            place = row.about + (f", {line['case']}" if line.get("case") else "")
             if "ratio" not in line:
                 reasons.append(f"`{row.row}`, {line.peer}: {line.reason.rstrip('.')}.")
                 continue
@@ -77,7 +63,6 @@ def tables(writer, group):
                     f"{milliseconds(line.our_seconds)} | {{:.2f}} | {{}} |")
             lines.append(writer.text(text, [f"rows[{r}].about", *case, f"{at}.peer", *version, f"1e3 * {at}.seconds",
                                             f"1e3 * {at}.our_seconds", f"{at}.ratio", f"{at}.exactness"]))
-            assert place in lines[-1]
         asked = {line.peer for line in row.peers}
         known = next(one.peers for one in catalog.ROWS if one.name == row.row)
         reasons += [f"`{row.row}`, {peer}: left out (`--libraries`)." for peer in known if peer not in asked]
@@ -106,16 +91,14 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     path = pathlib.Path(sys.argv[1])
-    writer = Writer(path)
+    writer = Writer(PAGE, path)
     if writer.result.size != "full":
         sys.exit(f"{path}: not in full size")
     texts = [introduction(writer)]
     for group, title in GROUPS.items():
         found = tables(writer, group)
         texts += [f"## {title}", *found] if found else []
-    page = ROOT / PAGE
-    page.write_text(replaced(page.read_text(), "tables", "\n\n".join(texts)))
-    CLAIMS.write_text(json.dumps(writer.claims, indent=1, ensure_ascii=False) + "\n")
+    writer.save("tables", texts, "peers.json")
     return 0
 
 

@@ -89,8 +89,8 @@ SpanningTask task_of(const kernels::NearestTask& search, const SpanningTreeOptio
   return task;
 }
 
-/// The search of the lists in an operation. Where lists stay with the backend they are asked for by key, no host memory
-/// is planned for them, and the device has the rest of its memory for the search. Borrows context and options.
+/// The search of the lists in an operation. A backend that keeps the lists itself is asked for keys, and no host memory
+/// is planned for lists. The search may take the device memory that the lists leave. Borrows context and options.
 ops::SearchRequest lists_request(const Context& ctx, const TableView& table, const SpanningTreeOptions& options,
                                  const ops::TreeUse& use) {
   ops::SearchRequest request = lists_request(table, options, use);
@@ -106,7 +106,7 @@ ops::SearchRequest lists_request(const Context& ctx, const TableView& table, con
   return request;
 }
 
-/// `use` with what is taken beside the lists: the most of all methods that may be chosen.
+/// `use`, plus the host memory that is needed beside the lists: the largest need of all methods that may be chosen.
 ops::TreeUse with_tree(const Context& ctx, const kernels::Prepared& index, const SpanningTreeOptions& options,
                        ops::TreeUse use) {
   kernels::NearestTask search = lists_request(index.table, options, use).task;
