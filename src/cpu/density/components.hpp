@@ -6,13 +6,24 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <numeric>
 #include <vector>
 
 #include "backend/density.hpp"
 #include "core/infinity.hpp"
+#include "core/parallel.hpp"
 #include "core/poll.hpp"
 
 namespace vicinal::cpu {
+
+/// Calls body(row) for all rows, on all threads.
+template <class Body>
+void for_each_row(const Context& ctx, std::int64_t rows, const Body& body) {
+  constexpr std::int64_t kRows = 4096;  // of a task
+  core::parallel_for(ctx, (rows + kRows - 1) / kRows, [&](std::int64_t task, int /*worker*/) {
+    for (std::int64_t row = task * kRows; row < std::min(rows, (task + 1) * kRows); ++row) body(row);
+  });
+}
 
 /// The total order of edges (contract clause 27).
 inline bool lighter(const kernels::TreeEdge& x, const kernels::TreeEdge& y) noexcept {
@@ -24,41 +35,57 @@ inline kernels::TreeEdge edge_of(double key, std::int64_t i, std::int64_t j) noe
   return i < j ? kernels::TreeEdge{key, i, j} : kernels::TreeEdge{key, j, i};
 }
 
-/// Union-find by one thread. Labels are those of the last `relabel`; a label is the smallest row of its component.
+/// Components are joined by one thread. Labels are those of the last `relabel`; a label is the smallest row of its
+/// component.
 class Components {
  public:
-  explicit Components(std::int64_t rows) : parent_(static_cast<std::size_t>(rows)) {
-    for (std::int64_t row = 0; row < rows; ++row) parent_[static_cast<std::size_t>(row)] = row;
+  explicit Components(std::int64_t rows)
+      : parent_(static_cast<std::size_t>(rows)), size_(static_cast<std::size_t>(rows), 1) {
+    std::iota(parent_.begin(), parent_.end(), 0);
     label_ = parent_;
-    size_.assign(static_cast<std::size_t>(rows), 1);
+    labels_ = parent_;
   }
-  static std::uint64_t bytes(std::int64_t rows) { return static_cast<std::uint64_t>(rows) * 24; }
+  static std::uint64_t bytes(std::int64_t rows) { return static_cast<std::uint64_t>(rows) * 32; }
 
   /// False where both are in one component already.
   bool unite(std::int64_t a, std::int64_t b) {
-    a = root_of(a);
-    b = root_of(b);
+    a = root_of(label(a));
+    b = root_of(label(b));
     if (a == b) return false;
     if (b < a) std::swap(a, b);
     parent_[static_cast<std::size_t>(b)] = a;
+    std::int64_t& size = size_[static_cast<std::size_t>(a)];
+    size += size_[static_cast<std::size_t>(b)];
+    // Joined, the largest one is larger than it was, so that this is never one that was joined to another.
+    const std::int64_t most = size_[static_cast<std::size_t>(largest_)];
+    if (size > most || (size == most && a < largest_)) largest_ = a;
     return true;
   }
-  void relabel(core::Poll& poll) {
-    std::fill(size_.begin(), size_.end(), 0);
-    for (std::size_t row = 0; row < label_.size(); ++row) {
+  /// What were labels by one thread; then the other rows, of which only those are read.
+  void relabel(const Context& ctx, core::Poll& poll) {
+    std::erase_if(labels_, [&](std::int64_t row) {
       poll.step();
-      label_[row] = root_of(static_cast<std::int64_t>(row));
-      ++size_[static_cast<std::size_t>(label_[row])];
-    }
+      label_[static_cast<std::size_t>(row)] = root_of(row);
+      return label(row) != row;
+    });
+    for_each_row(ctx, rows(), [&](std::int64_t row) {
+      const std::int64_t root = label(label(row));
+      if (root != label(row)) label_[static_cast<std::size_t>(row)] = root;
+    });
   }
   [[nodiscard]] std::int64_t rows() const noexcept { return static_cast<std::int64_t>(label_.size()); }
   [[nodiscard]] std::int64_t label(std::int64_t row) const noexcept { return label_[static_cast<std::size_t>(row)]; }
-  /// The label of the component that has most rows, of equals the smallest.
-  [[nodiscard]] std::int64_t largest() const noexcept {
-    return std::max_element(size_.begin(), size_.end()) - size_.begin();
+  /// All labels, ascending.
+  [[nodiscard]] const std::vector<std::int64_t>& labels() const noexcept { return labels_; }
+  /// Whether the component with that label is one row.
+  [[nodiscard]] bool is_one_row(std::int64_t label) const noexcept {
+    return size_[static_cast<std::size_t>(label)] == 1;
   }
+  /// The label of the component that has most rows, of equals the smallest.
+  [[nodiscard]] std::int64_t largest() const noexcept { return largest_; }
 
  private:
+  /// Of what was a label.
   std::int64_t root_of(std::int64_t row) {
     for (;;) {
       std::int64_t& parent = parent_[static_cast<std::size_t>(row)];
@@ -68,9 +95,11 @@ class Components {
     }
   }
 
-  std::vector<std::int64_t> parent_;
+  std::vector<std::int64_t> parent_;  // of what was a label
   std::vector<std::int64_t> label_;
-  std::vector<std::int64_t> size_;  // of the component with that label
+  std::vector<std::int64_t> size_;  // of the component with that root
+  std::vector<std::int64_t> labels_;
+  std::int64_t largest_ = 0;
 };
 
 /// The lightest edge from each component to another one, as far as it is known. Any thread may offer edges.
@@ -96,6 +125,13 @@ class LightestEdges {
     double before = limit.load(std::memory_order_relaxed);
     while (key < before && !limit.compare_exchange_weak(before, key, std::memory_order_relaxed)) {
     }
+  }
+  /// Where no other thread offers to that component.
+  void offer_alone(std::int64_t label, const kernels::TreeEdge& edge) {
+    kernels::TreeEdge& best = edges_[static_cast<std::size_t>(label)];
+    if (best.a >= 0 && !lighter(edge, best)) return;
+    best = edge;
+    limits_[static_cast<std::size_t>(label)].store(edge.key, std::memory_order_relaxed);
   }
   void offer(std::int64_t label, const kernels::TreeEdge& edge) {
     if (edge.key > limit(label)) return;

@@ -29,15 +29,6 @@ namespace {
 using kernels::SpanningTask;
 using kernels::TreeEdge;
 
-constexpr std::int64_t kRows = 4096;  // of a task
-
-template <class Body>
-void for_each_row(const Context& ctx, std::int64_t rows, const Body& body) {
-  core::parallel_for(ctx, (rows + kRows - 1) / kRows, [&](std::int64_t task, int /*worker*/) {
-    for (std::int64_t row = task * kRows; row < std::min(rows, (task + 1) * kRows); ++row) body(row);
-  });
-}
-
 /// Of minkowski the lists' distances are roots: their keys are computed again.
 void make_keys(const Context& ctx, const SpanningTask& task) {
   const kernels::NearestTask& search = task.search;
@@ -76,10 +67,12 @@ class Boruvka {
   void run(std::vector<TreeEdge>& tree) {
     core::Poll poll(ctx_);
     while (static_cast<std::int64_t>(tree.size()) < n_ - 1) {
-      growth_.components.relabel(poll);
+      growth_.components.relabel(ctx_, poll);
       largest_ = growth_.components.largest();
       label_groups();
-      for_each_row(ctx_, n_, [&](std::int64_t row) { growth_.edges.forget(row); });
+      const std::vector<std::int64_t>& labels = growth_.components.labels();
+      for_each_row(ctx_, std::ssize(labels),
+                   [&](std::int64_t i) { growth_.edges.forget(labels[static_cast<std::size_t>(i)]); });
       for_each_row(ctx_, n_, [&](std::int64_t row) { offer_known(row); });
       search_uncertain();
       join(poll, tree);
@@ -107,6 +100,10 @@ class Boruvka {
     });
   }
 
+  void offer(std::int64_t label, const TreeEdge& edge) {
+    growth_.components.is_one_row(label) ? growth_.edges.offer_alone(label, edge) : growth_.edges.offer(label, edge);
+  }
+
   /// The lightest edge of a row that its list or a former search has.
   void offer_known(std::int64_t row) {
     const std::int64_t own = label(row);
@@ -115,7 +112,7 @@ class Boruvka {
     const auto at = static_cast<std::size_t>(row);
     if (bounds.other[at] >= 0) {
       if (label(bounds.other[at]) != own) {
-        growth_.edges.offer(own, edge_of(bounds.other_key[at], row, bounds.other[at]));
+        offer(own, edge_of(bounds.other_key[at], row, bounds.other[at]));
         return;
       }
       bounds.other[at] = -1;
@@ -133,7 +130,7 @@ class Boruvka {
       if (listed_in_order_) break;
     }
     if (best.a < 0) return;
-    growth_.edges.offer(own, best);
+    offer(own, best);
     if (!listed_in_order_ && !(best.key < bounds.floor[at])) return;
     bounds.other[at] = best.a == row ? best.b : best.a;
     bounds.other_key[at] = best.key;
@@ -147,23 +144,36 @@ class Boruvka {
     return growth_.bounds.floor[at] <= growth_.edges.limit(own);
   }
 
-  /// Searches for the rows that are uncertain. Of equal rows in one component the first has the lightest edge.
+  /// The rows that are uncertain, in the order of the tree's leaves. Of equal rows in one component the first has the
+  /// lightest edge.
+  std::vector<std::int64_t> uncertain_rows(const std::shared_ptr<const kernels::TreeShape>& shape) {
+    constexpr std::int64_t kGroups = 4096;  // of a task
+    const std::int64_t groups = growth_.task.search.index->distinct_rows();
+    std::vector<std::vector<std::int64_t>> found(static_cast<std::size_t>((groups + kGroups - 1) / kGroups));
+    core::parallel_for(ctx_, std::ssize(found), [&](std::int64_t task, int /*worker*/) {
+      for (std::int64_t i = task * kGroups; i < std::min(groups, (task + 1) * kGroups); ++i) {
+        const std::int64_t distinct = shape != nullptr ? shape->order[static_cast<std::size_t>(i)] : i;
+        const bool is_whole = growth_.group_labels[static_cast<std::size_t>(distinct)] >= 0;
+        for (const std::int64_t row : candidates_.members(distinct)) {
+          if (is_uncertain(row)) found[static_cast<std::size_t>(task)].push_back(row);
+          if (is_whole) break;
+        }
+      }
+    });
+    std::size_t size = 0;
+    for (const std::vector<std::int64_t>& part : found) size += part.size();
+    std::vector<std::int64_t> rows;
+    rows.reserve(size);
+    for (const std::vector<std::int64_t>& part : found) rows.insert(rows.end(), part.begin(), part.end());
+    return rows;
+  }
+
+  /// Searches for the rows that are uncertain.
   void search_uncertain() {
     const kernels::Prepared& index = *growth_.task.search.index;
     const bool by_tree = growth_.task.search.method == Method::kdtree;
-    std::vector<std::int64_t> rows;
-    core::Poll poll(ctx_);
-    const kernels::TreeShape* const shape =
-        by_tree ? growth_.task.search.tree->shape_of(ctx_, index).get() : nullptr;  // borrowed from the tree
-    for (std::int64_t i = 0; i < index.distinct_rows(); ++i) {
-      poll.step();
-      const std::int64_t distinct = shape != nullptr ? shape->order[static_cast<std::size_t>(i)] : i;
-      const bool is_whole = growth_.group_labels[static_cast<std::size_t>(distinct)] >= 0;
-      for (const std::int64_t row : candidates_.members(distinct)) {
-        if (is_uncertain(row)) rows.push_back(row);
-        if (is_whole) break;
-      }
-    }
+    std::vector<std::int64_t> rows =
+        uncertain_rows(by_tree ? growth_.task.search.tree->shape_of(ctx_, index) : nullptr);
     if (rows.empty()) return;
     if (!others_) others_ = by_tree ? other_rows_in_tree(ctx_, growth_) : other_rows_by_screens(ctx_, growth_);
     others_->relabel();
@@ -188,10 +198,10 @@ class Boruvka {
 
   void join(core::Poll& poll, std::vector<TreeEdge>& tree) {
     const std::size_t before = tree.size();
-    for (std::int64_t row = 0; row < n_; ++row) {
+    for (const std::int64_t own : growth_.components.labels()) {
       poll.step();
-      if (label(row) != row || row == largest_) continue;
-      const TreeEdge& edge = growth_.edges.of(row);
+      if (own == largest_) continue;
+      const TreeEdge& edge = growth_.edges.of(own);
       if (edge.a < 0) continue;
       if (growth_.components.unite(edge.a, edge.b)) tree.push_back(edge);
     }
