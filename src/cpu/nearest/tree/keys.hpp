@@ -105,6 +105,29 @@ class TreeKeys {
     return !(farthest(x, low, high) < kInfinity && largest < kInfinity);
   }
 
+  /// Of the boxes [d][lo, hi][8], a bit for each whose key to the box from `low` to `high` is not above `limit`, and
+  /// the keys: below those of all pairs of points in the two, by the bound of tree.hpp. In column j the gap is
+  /// max(fl(lo_j - high_j), fl(low_j - hi_j), 0), which for low_j <= x_j <= high_j is at most the gap of x.
+  std::uint32_t boxes_of_box(const double* low, const double* high, const void* boxes, double limit,
+                             double* keys) const {
+    std::uint32_t near = 0;
+    for (std::int64_t c = 0; c < kTreeWidth; ++c) {
+      if (powers_) ctx_.check_cancelled();
+      keys[c] = sides_key([&](std::int64_t j) {
+        return std::max({value(boxes, j * 2 * kTreeWidth + c) - high[j],
+                         low[j] - value(boxes, j * 2 * kTreeWidth + kTreeWidth + c), 0.0});
+      });
+      near |= static_cast<std::uint32_t>(!(keys[c] > limit)) << c;
+    }
+    return near;
+  }
+  /// Point i of a leaf, whose panels are `points`: x[d].
+  void point(const void* points, std::int64_t i, double* x) const {
+    for (std::int64_t j = 0; j < d_; ++j) {
+      x[j] = value(points, (i / kTreeWidth * d_ + j) * kTreeWidth + i % kTreeWidth);
+    }
+  }
+
   /// A key that no pair of points in lane `lane` of the boxes [d][lo, hi][8] exceeds: that of the box's sides, by the
   /// argument of tree.hpp (a difference of two points is at most fl(hi - lo) in every column).
   [[nodiscard]] double width(const void* boxes, std::int64_t lane) const {

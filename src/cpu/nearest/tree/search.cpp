@@ -21,6 +21,9 @@
 #include "cpu/nearest/collector.hpp"
 #include "cpu/nearest/query_batch.hpp"
 #include "cpu/nearest/tree/keys.hpp"
+#include "cpu/nearest/tree/leaf.hpp"
+#include "cpu/nearest/tree/list_sink.hpp"
+#include "cpu/nearest/tree/self.hpp"
 #include "cpu/nearest/tree/tree.hpp"
 #include "cpu/nearest/tree/walk.hpp"
 
@@ -28,7 +31,6 @@ namespace vicinal::cpu {
 namespace {
 
 constexpr std::int64_t kTreeBatchBytes = std::int64_t{64} << 20;
-constexpr std::int64_t kChunkPoints = 256;  // of a leaf ranked in one call
 constexpr int kStack = (Tree::kMaxDepth + 2) * static_cast<int>(kTreeWidth);
 
 std::int64_t batch_of(const kernels::NearestTask& task) {
@@ -38,78 +40,7 @@ std::int64_t batch_of(const kernels::NearestTask& task) {
   return batch;
 }
 
-// Where the points of a search go: `limit` as a collector has it, and offers of distinct rows.
-// Short lists are kept sorted, on the stack: shifting some entries costs less than the branches of a heap that nothing
-// predicts, and the result's own memory is cold until the list is written there.
-class ListSink {
- public:
-  static constexpr bool kTakesBoxes = false;
-  ListSink(const kernels::NearestTask& task, const Candidates& candidates, kernels::NearestResult& result,
-           std::int64_t query)
-      : task_(task),
-        candidates_(candidates),
-        query_(query),
-        k_(task.k),
-        keys_(result.distances.data() + query * k_),
-        ids_(result.ids.data() + query * k_),
-        max_key_(task.max_key_of(query)),
-        limit_(max_key_),
-        heap_(keys_, ids_, k_) {}
-
-  [[nodiscard]] double limit() const { return k_ > kMaxSorted ? std::min(heap_.limit(), max_key_) : limit_; }
-  void offer(double key, std::int64_t distinct) {
-    if (key > max_key_) return;  // where every point is looked at
-    for (const std::int64_t id : candidates_.members(distinct)) {
-      if (!candidates_.eligible(query_, id)) continue;
-      if (!(k_ > kMaxSorted ? heap_.offer(key, id) : insert(key, id))) break;  // ids ascend: no later one enters either
-    }
-  }
-  void finish() {
-    if (k_ > kMaxSorted) heap_.sort();
-    for (std::int64_t i = 0; i < size_; ++i) {
-      keys_[i] = sorted_keys_[i];
-      ids_[i] = sorted_ids_[i];
-    }
-    const std::int64_t size = k_ > kMaxSorted ? heap_.size() : size_;
-    for (std::int64_t i = 0; i < size; ++i) keys_[i] = task_.reported(keys_[i]);
-    if (size < k_) ids_[size] = -1;
-  }
-
- private:
-  static constexpr std::int64_t kMaxSorted = 32;
-
-  bool insert(double key, std::int64_t id) {
-    std::int64_t i = size_;
-    if (size_ < k_) {
-      ++size_;
-    } else {
-      --i;  // the last one leaves
-      if (!core::nearer(key, id, sorted_keys_[i], sorted_ids_[i])) return false;
-    }
-    for (; i > 0 && core::nearer(key, id, sorted_keys_[i - 1], sorted_ids_[i - 1]); --i) {
-      sorted_keys_[i] = sorted_keys_[i - 1];
-      sorted_ids_[i] = sorted_ids_[i - 1];
-    }
-    sorted_keys_[i] = key;
-    sorted_ids_[i] = id;
-    if (size_ == k_) limit_ = sorted_keys_[size_ - 1];
-    return true;
-  }
-
-  const kernels::NearestTask& task_;
-  const Candidates& candidates_;
-  std::int64_t query_;
-  std::int64_t k_;
-  double* keys_;
-  std::int64_t* ids_;
-  std::int64_t size_ = 0;
-  double max_key_;
-  double limit_;
-  NearestHeap heap_;
-  double sorted_keys_[kMaxSorted] = {};
-  std::int64_t sorted_ids_[kMaxSorted] = {};
-};
-
+// Where the points of other searches go (list_sink.hpp).
 class CollectorSink {
  public:
   static constexpr bool kTakesBoxes = false;
@@ -237,8 +168,8 @@ class TreeSearch {
         candidates_(task),
         admitted_(task, tree_, candidates_),
         counts_boxes_(task.counts_boxes()),
-        grouped_(task.index->grouped()),
-        shares_answers_(grouped_ && task.collect == kernels::Collect::k_list && !task.has_own_rows() &&
+        leaves_(ctx, task, tree_, keys_, candidates_),
+        shares_answers_(task.index->grouped() && task.collect == kernels::Collect::k_list && !task.has_own_rows() &&
                         task.exclude.empty()),
         bytes_(result.handover != nullptr ? 0 : task.bytes_beside + nearest_in_tree_scratch(ctx, task)) {
     if (task.collect != kernels::Collect::k_list) collector_ = make_collector(ctx, task, candidates_, result, bytes_);
@@ -368,17 +299,6 @@ class TreeSearch {
     return visit(batch.row(i), query, sink);
   }
 
-  // One query on its way through the tree.
-  template <class Sink>
-  struct Visit {
-    const double* x;
-    std::int64_t query;
-    Sink& sink;
-    bool all;      // a key may overflow: then every point is looked at, because an overflow is an error (clause 1)
-    double limit;  // boxes and points beyond it are of no use
-    std::int64_t ranked = 0;
-  };
-
   // Returns how many points were ranked.
   template <class Sink>
   std::int64_t visit(const double* x, std::int64_t query, Sink& sink) {
@@ -401,7 +321,7 @@ class TreeSearch {
       if (stack_keys[--size] > now.limit) continue;
       const Tree::Child& child = tree_.child(stack[size]);
       if (child.size > 0) {
-        rank_leaf(child, now);
+        leaves_.rank(child, now);
         continue;
       }
       if (++opened % 16 == 0) ctx_.check_cancelled();
@@ -433,52 +353,11 @@ class TreeSearch {
       }
       // Mostly all children are leaves, or none is: a loop of their own is one that the processor foresees.
       for (; size > bottom && tree_.child(stack[size - 1]).size > 0; --size) {
-        if (stack_keys[size - 1] <= now.limit) rank_leaf(tree_.child(stack[size - 1]), now);
+        if (stack_keys[size - 1] <= now.limit) leaves_.rank(tree_.child(stack[size - 1]), now);
       }
     }
     sink.finish();
     return now.ranked;
-  }
-
-  template <class Sink>
-  void rank_leaf(const Tree::Child& leaf, Visit<Sink>& now) const {
-    const std::int64_t* rows = tree_.shape().order.data() + leaf.first;
-    const std::byte* points = tree_.points(leaf.at);
-    now.ranked += leaf.size;
-    for (std::int64_t first = 0; first < leaf.size; first += kChunkPoints) {
-      if (first > 0) ctx_.check_cancelled();
-      double keys[kChunkPoints];
-      std::int32_t at[kChunkPoints];
-      const std::int64_t found = keys_.points(now.x, points + first * tree_.point_bytes(),
-                                              std::min(kChunkPoints, leaf.size - first), now.limit, keys, at);
-      if constexpr (Sink::kTakesBoxes) {
-        if (!now.all && now.sink.takes(found)) continue;
-      }
-      if (grouped_) expect_groups(rows + first, now.limit, keys, at, found);
-      for (std::int64_t f = 0; f < found; ++f) {
-        const std::int64_t distinct = rows[first + at[f]];
-        if (now.all && !(keys[f] < kInfinity)) {
-          refuse_overflow(now.query, distinct);
-        } else if (keys[f] <= now.limit) {  // which may have tightened since the keys were compared with it
-          now.sink.offer(keys[f], distinct);
-          if (!now.all) now.limit = now.sink.limit();
-        }
-      }
-    }
-  }
-
-  // Asks for the members of groups that will be offered. A list that is not full yet is offered the nearest group
-  // first, which may fill it: then the others need not be asked for.
-  void expect_groups(const std::int64_t* rows, double limit, double* keys, std::int32_t* at, std::int64_t found) const {
-    if (limit < kInfinity || found < 2) {
-      for (std::int64_t f = 0; f < found; ++f) candidates_.prefetch_group(rows[at[f]]);
-      for (std::int64_t f = 0; f < found; ++f) candidates_.prefetch_members(rows[at[f]]);
-      return;
-    }
-    const auto nearest = std::min_element(keys, keys + found) - keys;
-    std::swap(keys[0], keys[nearest]);
-    std::swap(at[0], at[nearest]);
-    candidates_.prefetch_members(rows[at[0]]);
   }
 
   // What will be read when the child's turn comes.
@@ -489,16 +368,6 @@ class TreeSearch {
     __builtin_prefetch(from + 64);
   }
 
-  // Clause 1: an overflow is an error, but only of a pair that could be neighbors.
-  void refuse_overflow(std::int64_t query, std::int64_t distinct) const {
-    for (const std::int64_t id : candidates_.members(distinct)) {
-      if (!candidates_.eligible(query, id)) continue;
-      throw Error(ErrorCode::bad_data, "the distance of query row " + std::to_string(task_.first_query + query) +
-                                           " and table row " + std::to_string(task_.first_id + id) +
-                                           " overflows float64; scale the data down");
-    }
-  }
-
   const Context& ctx_;
   const kernels::NearestTask& task_;
   kernels::NearestResult& result_;
@@ -506,8 +375,8 @@ class TreeSearch {
   TreeKeys keys_;
   Candidates candidates_;
   Admitted admitted_;
-  bool counts_boxes_;                     // a box within the radius as a whole, without keys
-  bool grouped_;                          // the table has equal rows
+  bool counts_boxes_;  // a box within the radius as a whole, without keys
+  LeafRanks leaves_;
   bool shares_answers_;                   // equal queries, which are likely where the table has equal rows
   std::atomic<std::uint64_t> bytes_;      // in use, for collectors whose answers grow
   std::unique_ptr<Collector> collector_;  // null for k lists
@@ -521,10 +390,11 @@ bool tree_serves(Metric metric) {
 }
 
 void nearest_in_tree(const Context& ctx, const kernels::NearestTask& task, kernels::NearestResult& result) {
+  if (self_lists_serve(ctx, task)) return self_lists(ctx, task, result);
   TreeSearch(ctx, task, result).run();
 }
 
-std::uint64_t nearest_in_tree_scratch(const Context& /*ctx*/, const kernels::NearestTask& task) {
+std::uint64_t nearest_in_tree_scratch(const Context& ctx, const kernels::NearestTask& task) {
   const std::int64_t batch = batch_of(task);
   std::uint64_t bytes = static_cast<std::uint64_t>(batch) * (QueryBatch::bytes_a_query(task, {}) + 16 + 24);
   bytes += static_cast<std::uint64_t>(task.index->distinct_rows()) * 2;  // queries counted by panel: see Tree::bytes
@@ -532,6 +402,7 @@ std::uint64_t nearest_in_tree_scratch(const Context& /*ctx*/, const kernels::Nea
     const auto distinct_rows = static_cast<std::uint64_t>(task.index->distinct_rows());
     bytes += distinct_rows * 8 + child_count_bound(distinct_rows) / kTreeWidth * 8;  // see Admitted
   }
+  if (task.self && task.collect == kernels::Collect::k_list) bytes += self_lists_bytes(ctx, task);
   if (task.queries.is_block_source()) bytes += static_cast<std::uint64_t>(batch * task.queries.cols()) * 8;
   return bytes;
 }
