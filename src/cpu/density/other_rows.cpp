@@ -18,17 +18,21 @@
 
 namespace vicinal::cpu {
 
-void Pursuit::offer(Growth& growth, const Candidates& candidates, double pair_key, std::int64_t distinct) {
-  if (growth.group_labels[static_cast<std::size_t>(distinct)] == label_) return;
-  const std::span<const std::int64_t> members = candidates.members(distinct);
+void Pursuit::offer(Growth& growth, double pair_key, std::int64_t group) {
+  if (growth.group_labels[static_cast<std::size_t>(group)] == label_) return;
+  const std::span<const std::int64_t> members = growth.places.members(group);
   const double key = growth.key(core_, growth.core(members.front()), pair_key);
-  if (key > growth.edges.limit(label_)) return;
-  if (other_ >= 0 && (key > key_ || (key == key_ && members.front() >= other_))) return;
-  for (const std::int64_t id : members) {
-    if (growth.components.label(id) == label_) continue;
-    if (other_ >= 0 && key == key_ && id >= other_) return;
+  if (key > growth.edges.limit(label_) || (other_ >= 0 && key > key_)) return;
+  // Rows of members ascend.
+  const auto comes_too_late = [&](std::int64_t place) {
+    return other_ >= 0 && key == key_ && growth.places.row(place) >= growth.places.row(other_);
+  };
+  if (comes_too_late(members.front())) return;
+  for (const std::int64_t place : members) {
+    if (growth.components.label(place) == label_) continue;
+    if (comes_too_late(place)) return;
     key_ = key;
-    other_ = id;
+    other_ = place;
     growth.edges.lower(label_, key);
     return;
   }
@@ -43,7 +47,7 @@ void Pursuit::finish(Growth& growth) const {
   bounds.floor[row] = std::max(bounds.floor[row], is_lightest ? key_ : std::nextafter(limit, kInfinity));
   bounds.other[row] = is_lightest ? other_ : -1;
   bounds.other_key[row] = key_;
-  if (is_lightest) growth.edges.offer(label_, edge_of(key_, row_, other_));
+  if (is_lightest) growth.edges.offer(label_, growth.edge(key_, row_, other_));
 }
 
 namespace {
@@ -57,7 +61,6 @@ class InTree final : public OtherRows {
         growth_(growth),
         tree_(static_cast<const Tree&>(*growth.task.search.tree)),
         keys_(ctx, growth.task.search, tree_),
-        candidates_(growth.task.search),
         labels_(children()),
         queries_(static_cast<std::size_t>(ctx.threads()), std::vector<double>(static_cast<std::size_t>(padded()))) {
     if (growth.core_keys.empty()) return;
@@ -67,7 +70,7 @@ class InTree final : public OtherRows {
       double& least = cores_[static_cast<std::size_t>(at)];
       for_each_part(
           at, poll,
-          [&](std::int64_t distinct) { least = std::min(least, growth_.core(candidates_.members(distinct)[0])); },
+          [&](std::int64_t group) { least = std::min(least, growth_.core(growth_.places.members(group)[0])); },
           [&](std::int64_t child) { least = std::min(least, cores_[static_cast<std::size_t>(child)]); });
     });
   }
@@ -79,7 +82,7 @@ class InTree final : public OtherRows {
       std::int64_t label = kNone;
       const auto add = [&](std::int64_t other) { label = label == kNone || label == other ? other : -1; };
       for_each_part(
-          at, poll, [&](std::int64_t distinct) { add(growth_.group_labels[static_cast<std::size_t>(distinct)]); },
+          at, poll, [&](std::int64_t group) { add(growth_.group_labels[static_cast<std::size_t>(group)]); },
           [&](std::int64_t child) { add(labels_[static_cast<std::size_t>(child)]); });
       labels_[static_cast<std::size_t>(at)] = label;
     });
@@ -94,7 +97,8 @@ class InTree final : public OtherRows {
         Visitor visitor{*this, Pursuit(growth_, row)};
         if (growth_.bounds.floor[static_cast<std::size_t>(row)] > growth_.edges.limit(visitor.pursuit.label()))
           continue;
-        core::widen_rows(growth_.task.search.queries, row, row + 1, x);
+        const std::int64_t of_table = growth_.places.row(row);
+        core::widen_rows(growth_.task.search.queries, of_table, of_table + 1, x);
         walk(ctx_, tree_, keys_, x, visitor);
         visitor.pursuit.finish(growth_);
       }
@@ -103,6 +107,7 @@ class InTree final : public OtherRows {
 
  private:
   struct Visitor {
+    static constexpr bool kByPlace = true;
     InTree& search;
     Pursuit pursuit;
 
@@ -113,18 +118,18 @@ class InTree final : public OtherRows {
       const double core = search.cores_.empty() ? -kInfinity : search.cores_[at];
       return search.growth_.key(pursuit.core(), core, key) <= search.growth_.edges.limit(pursuit.label());
     }
-    void offer(double key, std::int64_t distinct) { pursuit.offer(search.growth_, search.candidates_, key, distinct); }
+    void offer(double key, std::int64_t group) { pursuit.offer(search.growth_, key, group); }
   };
 
   [[nodiscard]] std::size_t children() const { return static_cast<std::size_t>(1 + tree_.nodes() * kTreeWidth); }
   [[nodiscard]] std::int64_t padded() const { return (tree_.cols() + 7) / 8 * 8; }
-  /// Of a child the distinct rows of a leaf, or the children of a node.
-  template <class Row, class Child>
-  void for_each_part(std::int64_t at, core::Poll& poll, const Row& row, const Child& child_of) const {
+  /// Of a child the groups of a leaf, or the children of a node.
+  template <class Group, class Child>
+  void for_each_part(std::int64_t at, core::Poll& poll, const Group& group, const Child& child_of) const {
     const Tree::Child& child = tree_.child(at);
     for (std::int64_t i = 0; i < child.size; ++i) {
       poll.step();
-      row(tree_.shape().order[static_cast<std::size_t>(child.first + i)]);
+      group(child.first + i);
     }
     if (child.size > 0) return;
     for (std::uint32_t lanes = tree_.lanes(child.at); lanes != 0; lanes &= lanes - 1) {
@@ -136,7 +141,6 @@ class InTree final : public OtherRows {
   Growth& growth_;
   const Tree& tree_;
   TreeKeys keys_;
-  Candidates candidates_;
   std::vector<std::int64_t> labels_;  // [children] the component of all their rows, or -1: several
   std::vector<double> cores_;         // [children] the least core key
   std::vector<std::vector<double>> queries_;
@@ -161,7 +165,7 @@ kernels::NearestTask screened_task(const kernels::SpanningTask& task, const Tabl
 
 class ByScreens final : public OtherRows {
  public:
-  ByScreens(const Context& ctx, Growth& growth) : ctx_(ctx), growth_(growth), candidates_(growth.task.search) {}
+  ByScreens(const Context& ctx, Growth& growth) : ctx_(ctx), growth_(growth) {}
 
   void relabel() override {}
 
@@ -197,7 +201,7 @@ class ByScreens final : public OtherRows {
       return search_.growth_.group_labels[static_cast<std::size_t>(distinct)] != of(query).label();
     }
     void offer(std::int64_t query, double key, std::int64_t distinct) override {
-      pursuits_[static_cast<std::size_t>(query)].offer(search_.growth_, search_.candidates_, key, distinct);
+      pursuits_[static_cast<std::size_t>(query)].offer(search_.growth_, key, distinct);
     }
     void finish(std::int64_t query) override { of(query).finish(search_.growth_); }
     void absorb(const Collector& /*other*/) override {}
@@ -243,7 +247,6 @@ class ByScreens final : public OtherRows {
 
   const Context& ctx_;
   Growth& growth_;
-  Candidates candidates_;
   Gathered gathered_;
 };
 

@@ -11,7 +11,7 @@
 
 #include "backend/density.hpp"
 #include "cpu/density/components.hpp"
-#include "cpu/nearest/collector.hpp"
+#include "cpu/density/places.hpp"
 #include "vicinal/context.hpp"
 
 namespace vicinal::cpu {
@@ -25,20 +25,24 @@ struct RowBounds {
   static std::uint64_t bytes(std::int64_t rows) { return static_cast<std::uint64_t>(rows) * 24; }
 };
 
-/// What all searches look at.
+/// What all searches look at. Rows are named by their places here, but in edges.
 struct Growth {
   const kernels::SpanningTask& task;
+  const Places& places;
   std::span<const double> core_keys;  ///< [n], or empty
   Components components;
   LightestEdges edges;
   RowBounds bounds;
-  std::vector<std::int64_t> group_labels;  ///< [distinct rows] the component of all members, or -1: several
+  std::vector<std::int64_t> group_labels;  ///< [groups] the component of all members, or -1: several
 
   [[nodiscard]] double core(std::int64_t row) const noexcept {
     return core_keys.empty() ? -kInfinity : core_keys[static_cast<std::size_t>(row)];
   }
   [[nodiscard]] double key(double core_a, double core_b, double pair_key) const noexcept {
     return std::max({core_a, core_b, pair_key / task.divisor});
+  }
+  [[nodiscard]] kernels::TreeEdge edge(double key, std::int64_t i, std::int64_t j) const noexcept {
+    return edge_of(key, places.row(i), places.row(j));
   }
 };
 
@@ -58,7 +62,7 @@ class Pursuit {
     if (growth.task.divisor == 1) return limit;
     return std::nextafter(limit, kInfinity) * growth.task.divisor;
   }
-  void offer(Growth& growth, const Candidates& candidates, double pair_key, std::int64_t distinct);
+  void offer(Growth& growth, double pair_key, std::int64_t group);
   /// Leaves what was found with the row and its component.
   void finish(Growth& growth) const;
 

@@ -42,14 +42,49 @@ void make_keys(const Context& ctx, const SpanningTask& task) {
   });
 }
 
+/// Lists, which are those of rows, become those of places: each is moved once, and has places.
+void place_lists(const Context& ctx, const SpanningTask& task, const Places& places) {
+  const std::int64_t n = task.search.queries.rows();
+  const std::int64_t k = task.search.k;
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(k));
+  std::vector<double> keys(static_cast<std::size_t>(k));
+  std::vector<std::uint8_t> moved(static_cast<std::size_t>(n), 0);
+  const auto copy = [&](std::int64_t from, std::int64_t to) {
+    std::copy_n(task.ids.begin() + from * k, k, task.ids.begin() + to * k);
+    std::copy_n(task.keys.begin() + from * k, k, task.keys.begin() + to * k);
+    moved[static_cast<std::size_t>(to)] = 1;
+  };
+  core::Poll poll(ctx);
+  for (std::int64_t first = 0; first < n; ++first) {
+    poll.step();
+    if (moved[static_cast<std::size_t>(first)] != 0) continue;
+    std::copy_n(task.ids.begin() + first * k, k, ids.begin());
+    std::copy_n(task.keys.begin() + first * k, k, keys.begin());
+    std::int64_t to = first;
+    for (; places.row(to) != first; to = places.row(to)) {
+      poll.step();
+      copy(places.row(to), to);
+    }
+    std::copy_n(ids.begin(), k, task.ids.begin() + to * k);
+    std::copy_n(keys.begin(), k, task.keys.begin() + to * k);
+    moved[static_cast<std::size_t>(to)] = 1;
+  }
+  for_each_row(ctx, n, [&](std::int64_t place) {
+    for (std::int64_t at = place * k; at < (place + 1) * k; ++at) {
+      task.ids[static_cast<std::size_t>(at)] = places.place(task.ids[static_cast<std::size_t>(at)]);
+    }
+  });
+}
+
+/// Names rows by their places, but in edges.
 class Boruvka {
  public:
-  Boruvka(const Context& ctx, const SpanningTask& task, std::span<const double> core_keys)
+  /// `core_keys`: by place.
+  Boruvka(const Context& ctx, const SpanningTask& task, const Places& places, std::span<const double> core_keys)
       : ctx_(ctx),
         n_(task.search.queries.rows()),
         k_(task.search.k),
-        growth_{task, core_keys, Components(n_), LightestEdges(n_), {}, {}},
-        candidates_(task.search),
+        growth_{task, places, core_keys, Components(n_), LightestEdges(n_), {}, {}},
         next_(static_cast<std::size_t>(n_), 0),
         listed_in_order_(core_keys.empty() && task.divisor == 1) {
     const auto rows = static_cast<std::size_t>(n_);
@@ -88,15 +123,15 @@ class Boruvka {
   [[nodiscard]] std::int64_t label(std::int64_t row) const { return growth_.components.label(row); }
 
   void label_groups() {
-    for_each_row(ctx_, growth_.task.search.index->distinct_rows(), [&](std::int64_t distinct) {
-      const auto members = candidates_.members(distinct);
+    for_each_row(ctx_, growth_.places.groups(), [&](std::int64_t group) {
+      const auto members = growth_.places.members(group);
       std::int64_t all = label(members.front());
-      for (const std::int64_t id : members) {
-        if (label(id) == all) continue;
+      for (const std::int64_t place : members) {
+        if (label(place) == all) continue;
         all = -1;
         break;
       }
-      growth_.group_labels[static_cast<std::size_t>(distinct)] = all;
+      growth_.group_labels[static_cast<std::size_t>(group)] = all;
     });
   }
 
@@ -112,7 +147,7 @@ class Boruvka {
     const auto at = static_cast<std::size_t>(row);
     if (bounds.other[at] >= 0) {
       if (label(bounds.other[at]) != own) {
-        offer(own, edge_of(bounds.other_key[at], row, bounds.other[at]));
+        offer(own, growth_.edge(bounds.other_key[at], row, bounds.other[at]));
         return;
       }
       bounds.other[at] = -1;
@@ -122,17 +157,21 @@ class Boruvka {
     std::int64_t& next = next_[at];
     while (next < k_ && label(ids[next]) == own) ++next;
     TreeEdge best;
+    std::int64_t other = -1;
     for (std::int64_t i = next; i < k_; ++i) {
       if (best.a >= 0 && keys[i] / growth_.task.divisor > best.key) break;
       if (label(ids[i]) == own) continue;
-      const TreeEdge edge = edge_of(growth_.key(growth_.core(row), growth_.core(ids[i]), keys[i]), row, ids[i]);
-      if (best.a < 0 || lighter(edge, best)) best = edge;
+      const TreeEdge edge = growth_.edge(growth_.key(growth_.core(row), growth_.core(ids[i]), keys[i]), row, ids[i]);
+      if (best.a < 0 || lighter(edge, best)) {
+        best = edge;
+        other = ids[i];
+      }
       if (listed_in_order_) break;
     }
     if (best.a < 0) return;
     offer(own, best);
     if (!listed_in_order_ && !(best.key < bounds.floor[at])) return;
-    bounds.other[at] = best.a == row ? best.b : best.a;
+    bounds.other[at] = other;
     bounds.other_key[at] = best.key;
   }
 
@@ -144,17 +183,15 @@ class Boruvka {
     return growth_.bounds.floor[at] <= growth_.edges.limit(own);
   }
 
-  /// The rows that are uncertain, in the order of the tree's leaves. Of equal rows in one component the first has the
-  /// lightest edge.
-  std::vector<std::int64_t> uncertain_rows(const std::shared_ptr<const kernels::TreeShape>& shape) {
+  /// The rows that are uncertain, ascending. Of equal rows in one component the first has the lightest edge.
+  std::vector<std::int64_t> uncertain_rows() {
     constexpr std::int64_t kGroups = 4096;  // of a task
-    const std::int64_t groups = growth_.task.search.index->distinct_rows();
+    const std::int64_t groups = growth_.places.groups();
     std::vector<std::vector<std::int64_t>> found(static_cast<std::size_t>((groups + kGroups - 1) / kGroups));
     core::parallel_for(ctx_, std::ssize(found), [&](std::int64_t task, int /*worker*/) {
-      for (std::int64_t i = task * kGroups; i < std::min(groups, (task + 1) * kGroups); ++i) {
-        const std::int64_t distinct = shape != nullptr ? shape->order[static_cast<std::size_t>(i)] : i;
-        const bool is_whole = growth_.group_labels[static_cast<std::size_t>(distinct)] >= 0;
-        for (const std::int64_t row : candidates_.members(distinct)) {
+      for (std::int64_t group = task * kGroups; group < std::min(groups, (task + 1) * kGroups); ++group) {
+        const bool is_whole = growth_.group_labels[static_cast<std::size_t>(group)] >= 0;
+        for (const std::int64_t row : growth_.places.members(group)) {
           if (is_uncertain(row)) found[static_cast<std::size_t>(task)].push_back(row);
           if (is_whole) break;
         }
@@ -170,12 +207,11 @@ class Boruvka {
 
   /// Searches for the rows that are uncertain.
   void search_uncertain() {
-    const kernels::Prepared& index = *growth_.task.search.index;
-    const bool by_tree = growth_.task.search.method == Method::kdtree;
-    std::vector<std::int64_t> rows =
-        uncertain_rows(by_tree ? growth_.task.search.tree->shape_of(ctx_, index) : nullptr);
+    std::vector<std::int64_t> rows = uncertain_rows();
     if (rows.empty()) return;
-    if (!others_) others_ = by_tree ? other_rows_in_tree(ctx_, growth_) : other_rows_by_screens(ctx_, growth_);
+    if (!others_) {
+      others_ = growth_.places.in_tree() ? other_rows_in_tree(ctx_, growth_) : other_rows_by_screens(ctx_, growth_);
+    }
     others_->relabel();
     others_->search(most_promising(rows));
     std::erase_if(rows, [&](std::int64_t row) { return !is_uncertain(row); });
@@ -203,7 +239,8 @@ class Boruvka {
       if (own == largest_) continue;
       const TreeEdge& edge = growth_.edges.of(own);
       if (edge.a < 0) continue;
-      if (growth_.components.unite(edge.a, edge.b)) tree.push_back(edge);
+      const Places& places = growth_.places;
+      if (growth_.components.unite(places.place(edge.a), places.place(edge.b))) tree.push_back(edge);
     }
     if (tree.size() == before) throw Error(ErrorCode::internal, "spanning tree: a round joined no components");
   }
@@ -212,7 +249,6 @@ class Boruvka {
   std::int64_t n_;
   std::int64_t k_;
   Growth growth_;
-  Candidates candidates_;
   std::vector<std::int64_t> next_;       // [n] the first entry of each list that may be in another component
   std::vector<std::int64_t> promising_;  // [n] of the component with that label
   bool listed_in_order_;                 // lists have the order of edges
@@ -233,7 +269,19 @@ void spanning_tree(const Context& ctx, const SpanningTask& task, kernels::Spanni
     });
   }
   result.edges.reserve(static_cast<std::size_t>(n - 1));
-  Boruvka(ctx, task, result.core_keys).run(result.edges);
+  const kernels::Prepared& index = *task.search.index;
+  if (task.search.method != Method::kdtree) {
+    const Places places(index);
+    return Boruvka(ctx, task, places, result.core_keys).run(result.edges);
+  }
+  const auto shape = task.search.tree->shape_of(ctx, index);
+  const Places places(ctx, index, shape->order);
+  place_lists(ctx, task, places);
+  std::vector<double> core_keys(result.core_keys.size());
+  for_each_row(ctx, std::ssize(core_keys), [&](std::int64_t place) {
+    core_keys[static_cast<std::size_t>(place)] = result.core_keys[static_cast<std::size_t>(places.row(place))];
+  });
+  Boruvka(ctx, task, places, core_keys).run(result.edges);
 }
 
 std::uint64_t spanning_tree_bytes(const Context& ctx, const SpanningTask& task) {
@@ -241,6 +289,7 @@ std::uint64_t spanning_tree_bytes(const Context& ctx, const SpanningTask& task) 
   const auto rows = static_cast<std::uint64_t>(n);
   std::uint64_t bytes = Components::bytes(n) + LightestEdges::bytes(n) + RowBounds::bytes(n);
   bytes += rows * 6 * sizeof(std::int64_t);  // labels of groups, places in lists, rows that are searched (which grow)
+  if (task.search.method == Method::kdtree) bytes += Places::bytes(n) + rows * (sizeof(double) + 1);
   const std::uint64_t wide =
       task.search.metric == Metric::minkowski ? WideRows::bytes(task.search.queries, task.search.metric) : 0;
   return std::max(wide, bytes + other_rows_bytes(ctx, task));

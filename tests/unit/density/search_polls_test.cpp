@@ -185,7 +185,10 @@ TEST(Polls, KeysOfASpanningTree) {
 
 TEST(Polls, ComponentsBelowBoxes) {
   const PolledPath path(kManyRows, 1, Metric::euclidean);
+  const cpu::Places places(path.ctx, *path.task.search.index,
+                           path.tree->shape_of(path.ctx, *path.task.search.index)->order);
   cpu::Growth growth{path.task,
+                     places,
                      {},
                      cpu::Components(kManyRows),
                      cpu::LightestEdges(kManyRows),

@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::int64_t kTogether = 32;  // rows of a leaf that go through the tree together, at most
 constexpr std::int64_t kLeaves = 16;    // of a task
-constexpr int kStack = (Tree::kMaxDepth + 2) * static_cast<int>(kTreeWidth);
+constexpr int kSelfStack = (Tree::kMaxDepth + 2) * static_cast<int>(kTreeWidth);
 
 /// Rows that go through the tree together.
 struct Group {
@@ -157,8 +157,8 @@ class SelfLists {
 
   // All leaves but their own.
   void walk(Group& group) {
-    double stack_keys[kStack];
-    std::int64_t stack[kStack];
+    double stack_keys[kSelfStack];
+    std::int64_t stack[kSelfStack];
     int size = 0;
     stack_keys[size] = 0;
     stack[size++] = 0;
