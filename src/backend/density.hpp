@@ -23,10 +23,11 @@ struct SpanningTask {
   NearestTask search;
   std::int64_t rank = 0;  ///< the neighbor whose key is a row's core key, at most k; 0: edges by distance alone
   double divisor = 1;     ///< of the keys of pairs, but not of core keys
-  // [n, k] lists, and of distances, which become keys; both empty for a backend that finds lists itself. The backend may
-  // write into them.
+  // [n, k] lists, and of distances, which become keys; both empty for a backend that finds lists itself. The backend
+  // may write into them.
   std::span<std::int64_t> ids;
   std::span<double> keys;
+  bool in_tree_order = false;  ///< list i is that of row `order[i]` of the tree
 };
 
 struct SpanningResult {

@@ -270,6 +270,7 @@ struct NearestTask {
   bool by_id = false;                                  ///< of radius: lists by ascending id
   bool in_batches = false;                             ///< of radius: with a Handover
   std::uint64_t bytes_beside = 0;         ///< of radius, without: that caller and index hold, counted with the lists
+  bool any_order = false;                 ///< of k_list: lists may come in another order, see `in_tree_order`
   bool lists_stay = false;                ///< of k_list: where they are found, for what is made of them there
   std::uint64_t device_bytes_beside = 0;  ///< that the caller holds on the device during the search
   bool pruned = false;                    ///< of fused: the first screen compares the index's pruned rows
@@ -330,6 +331,7 @@ struct NearestResult {
   std::vector<std::int64_t>& counts;
   SearchStats& stats;
   const Handover* handover = nullptr;
+  bool in_tree_order = false;  ///< the search left lists in the order of the tree: list i is that of row `order[i]`
 };
 
 /// Memory of the caller's for k lists: [m, k] each.

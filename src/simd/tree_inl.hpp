@@ -85,8 +85,8 @@ HWY_INLINE std::uint32_t bits_of(Mask mask) {
 
 // `inside`: written where `ranges` is true.
 template <KeyOp op, class T, int columns, bool ranges>
-HWY_INLINE std::uint32_t vector_box_keys(const double* x, const T* boxes, std::int64_t d, double limit, double* keys,
-                                         std::uint32_t* inside) {
+HWY_INLINE std::uint32_t vector_box_keys(const double* low, const double* high, const T* boxes, std::int64_t d,
+                                         double limit, double* keys, std::uint32_t* inside) {
   const DoubleTag dd;
   const DoubleVec limits = hn::Set(dd, limit);
   std::uint32_t near = 0;
@@ -94,9 +94,10 @@ HWY_INLINE std::uint32_t vector_box_keys(const double* x, const T* boxes, std::i
 #pragma GCC unroll 8
   for (int lane = 0; lane < 8; lane += kDoubleLanes) {
     const auto below = [&](std::int64_t j)
-                           HWY_ATTR { return hn::Sub(load_widened(dd, boxes + j * 16 + lane), hn::Set(dd, x[j])); };
-    const auto above = [&](std::int64_t j)
-                           HWY_ATTR { return hn::Sub(hn::Set(dd, x[j]), load_widened(dd, boxes + j * 16 + 8 + lane)); };
+                           HWY_ATTR { return hn::Sub(load_widened(dd, boxes + j * 16 + lane), hn::Set(dd, high[j])); };
+    const auto above = [&](std::int64_t j) HWY_ATTR {
+      return hn::Sub(hn::Set(dd, low[j]), load_widened(dd, boxes + j * 16 + 8 + lane));
+    };
     const DoubleVec key = lane_keys<op, columns>(
         d, [&](std::int64_t j) HWY_ATTR { return hn::Max(hn::Max(below(j), above(j)), hn::Zero(dd)); });
     const std::uint32_t bits = bits_of(hn::Le(key, limits));
@@ -158,13 +159,13 @@ HWY_INLINE double scalar_key(std::int64_t d, const Difference& difference) {
 }
 
 template <KeyOp op, class T, bool ranges>
-HWY_INLINE std::uint32_t scalar_box_keys(const double* x, const T* boxes, std::int64_t d, double limit, double* keys,
-                                         std::uint32_t* inside) {
+HWY_INLINE std::uint32_t scalar_box_keys(const double* low, const double* high, const T* boxes, std::int64_t d,
+                                         double limit, double* keys, std::uint32_t* inside) {
   std::uint32_t near = 0;
   std::uint32_t within = 0;
   for (int lane = 0; lane < 8; ++lane) {
-    const auto below = [&](std::int64_t j) { return static_cast<double>(boxes[j * 16 + lane]) - x[j]; };
-    const auto above = [&](std::int64_t j) { return x[j] - static_cast<double>(boxes[j * 16 + 8 + lane]); };
+    const auto below = [&](std::int64_t j) { return static_cast<double>(boxes[j * 16 + lane]) - high[j]; };
+    const auto above = [&](std::int64_t j) { return low[j] - static_cast<double>(boxes[j * 16 + 8 + lane]); };
     keys[lane] = scalar_key<op>(d, [&](std::int64_t j) {
       const double gap = below(j) > above(j) ? below(j) : above(j);
       return gap > 0 ? gap : 0.0;
@@ -196,44 +197,45 @@ HWY_INLINE std::int64_t scalar_point_keys(const double* x, const T* points, std:
 }
 
 template <KeyOp op, class T, bool ranges>
-HWY_INLINE std::uint32_t box_bounds(const double* x, const void* boxes, std::int64_t d, double limit, double* keys,
-                                    std::uint32_t* inside) {
+HWY_INLINE std::uint32_t box_bounds(const double* low, const double* high, const void* boxes, std::int64_t d,
+                                    double limit, double* keys, std::uint32_t* inside) {
   const T* from = static_cast<const T*>(boxes);
   if constexpr (kFusedMultiplyAdd) {
     switch (d) {
       case 1:
-        return vector_box_keys<op, T, 1, ranges>(x, from, d, limit, keys, inside);
+        return vector_box_keys<op, T, 1, ranges>(low, high, from, d, limit, keys, inside);
       case 2:
-        return vector_box_keys<op, T, 2, ranges>(x, from, d, limit, keys, inside);
+        return vector_box_keys<op, T, 2, ranges>(low, high, from, d, limit, keys, inside);
       case 3:
-        return vector_box_keys<op, T, 3, ranges>(x, from, d, limit, keys, inside);
+        return vector_box_keys<op, T, 3, ranges>(low, high, from, d, limit, keys, inside);
       case 4:
-        return vector_box_keys<op, T, 4, ranges>(x, from, d, limit, keys, inside);
+        return vector_box_keys<op, T, 4, ranges>(low, high, from, d, limit, keys, inside);
       case 5:
-        return vector_box_keys<op, T, 5, ranges>(x, from, d, limit, keys, inside);
+        return vector_box_keys<op, T, 5, ranges>(low, high, from, d, limit, keys, inside);
       case 6:
-        return vector_box_keys<op, T, 6, ranges>(x, from, d, limit, keys, inside);
+        return vector_box_keys<op, T, 6, ranges>(low, high, from, d, limit, keys, inside);
       case 7:
-        return vector_box_keys<op, T, 7, ranges>(x, from, d, limit, keys, inside);
+        return vector_box_keys<op, T, 7, ranges>(low, high, from, d, limit, keys, inside);
       case 8:
-        return vector_box_keys<op, T, 8, ranges>(x, from, d, limit, keys, inside);
+        return vector_box_keys<op, T, 8, ranges>(low, high, from, d, limit, keys, inside);
       default:
-        return vector_box_keys<op, T, 0, ranges>(x, from, d, limit, keys, inside);
+        return vector_box_keys<op, T, 0, ranges>(low, high, from, d, limit, keys, inside);
     }
   } else {
-    return scalar_box_keys<op, T, ranges>(x, from, d, limit, keys, inside);
+    return scalar_box_keys<op, T, ranges>(low, high, from, d, limit, keys, inside);
   }
 }
 
 template <KeyOp op, class T>
-std::uint32_t box_keys(const double* x, const void* boxes, std::int64_t d, double limit, double* keys) {
-  return box_bounds<op, T, false>(x, boxes, d, limit, keys, nullptr);
+std::uint32_t box_keys(const double* low, const double* high, const void* boxes, std::int64_t d, double limit,
+                       double* keys) {
+  return box_bounds<op, T, false>(low, high, boxes, d, limit, keys, nullptr);
 }
 
 template <KeyOp op, class T>
 std::uint32_t box_ranges(const double* x, const void* boxes, std::int64_t d, double limit, double* keys,
                          std::uint32_t* inside) {
-  return box_bounds<op, T, true>(x, boxes, d, limit, keys, inside);
+  return box_bounds<op, T, true>(x, x, boxes, d, limit, keys, inside);
 }
 
 template <KeyOp op, class T>
@@ -266,6 +268,31 @@ std::int64_t point_keys(const double* x, const void* points, std::int64_t count,
   }
 }
 
+// Where the entry belongs no branch can foresee, so all entries are written: each is the one before it, the new one or
+// itself.
+inline void insert_entry(double key, std::int64_t id, double* keys, std::int64_t* ids, std::int64_t size) {
+  const DoubleTag dd;
+  const hn::RebindToSigned<DoubleTag> di;
+  const auto new_key = hn::Set(dd, key);
+  const auto new_id = hn::Set(di, id);
+  const auto comes_before = [&](auto keys_there, auto ids_there) HWY_ATTR {
+    const auto smaller_id = hn::RebindMask(dd, hn::Lt(new_id, ids_there));
+    return hn::Or(hn::Lt(new_key, keys_there), hn::And(hn::Eq(new_key, keys_there), smaller_id));
+  };
+  for (std::int64_t first = (size - 1) / kDoubleLanes * kDoubleLanes; first >= 0; first -= kDoubleLanes) {
+    const auto former_keys = hn::LoadU(dd, keys + first - 1);
+    const auto former_ids = hn::LoadU(di, ids + first - 1);
+    const auto keys_here = hn::LoadU(dd, keys + first);
+    const auto ids_here = hn::LoadU(di, ids + first);
+    const auto moves = comes_before(former_keys, former_ids);
+    const auto enters = comes_before(keys_here, ids_here);
+    hn::StoreU(hn::IfThenElse(moves, former_keys, hn::IfThenElse(enters, new_key, keys_here)), dd, keys + first);
+    hn::StoreU(hn::IfThenElse(hn::RebindMask(di, moves), former_ids,
+                              hn::IfThenElse(hn::RebindMask(di, enters), new_id, ids_here)),
+               di, ids + first);
+  }
+}
+
 template <KeyOp op, class T>
 constexpr void fill_tree_keys(TreeKernels& table, Element element) {
   table.boxes[static_cast<int>(op)][static_cast<int>(element)] = box_keys<op, T>;
@@ -285,6 +312,7 @@ constexpr TreeKernels make_tree_kernels() {
   fill_tree_keys<KeyOp::squares>(table);
   fill_tree_keys<KeyOp::absolutes>(table);
   fill_tree_keys<KeyOp::maximum>(table);
+  table.insert = insert_entry;
   return table;
 }
 

@@ -12,12 +12,13 @@ namespace vicinal::cpu {
 /// Children of a node, and points of a panel.
 inline constexpr std::int64_t kTreeWidth = 8;
 
-/// Keys of the eight boxes of a node ([d][lo, hi][8]) for the query x: keys[8]. Returns a bit for each box whose key is
-/// not above `limit`.
-using BoxKeysFn = std::uint32_t (*)(const double* x, const void* boxes, std::int64_t d, double limit, double* keys);
+/// Keys of the eight boxes of a node ([d][lo, hi][8]) for all points between low and high, which may be one: keys[8].
+/// Returns a bit for each box whose key is not above `limit`.
+using BoxKeysFn = std::uint32_t (*)(const double* low, const double* high, const void* boxes, std::int64_t d,
+                                    double limit, double* keys);
 
-/// The same, and in `inside` a bit for each box all of whose points have keys that are not above `limit`, by the upper
-/// bound of cpu/nearest/tree/tree.hpp.
+/// The same for one point, and in `inside` a bit for each box all of whose points have keys that are not above `limit`,
+/// by the upper bound of cpu/nearest/tree/tree.hpp.
 using BoxRangesFn = std::uint32_t (*)(const double* x, const void* boxes, std::int64_t d, double limit, double* keys,
                                       std::uint32_t* inside);
 
@@ -26,11 +27,16 @@ using BoxRangesFn = std::uint32_t (*)(const double* x, const void* boxes, std::i
 using PointKeysFn = std::int64_t (*)(const double* x, const void* points, std::int64_t count, std::int64_t d,
                                      double limit, double* keys, std::int32_t* at);
 
+/// Puts (key, id) at its place among `size` entries that ascend by (key, id); the last one is lost. keys[-1] is minus
+/// infinity. Entries up to the next multiple of eight may change beyond those.
+using InsertFn = void (*)(double key, std::int64_t id, double* keys, std::int64_t* ids, std::int64_t size);
+
 /// For the operations squares, absolutes and maximum; null for the others.
 struct TreeKernels {
   BoxKeysFn boxes[kKeyOps][kElements];
   BoxRangesFn ranges[kKeyOps][kElements];
   PointKeysFn points[kKeyOps][kElements];
+  InsertFn insert;
 };
 
 /// The table for an instruction set in use (never `automatic`).

@@ -6,13 +6,14 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
-#include <numeric>
 #include <vector>
 
 #include "backend/density.hpp"
 #include "core/infinity.hpp"
 #include "core/parallel.hpp"
 #include "core/poll.hpp"
+#include "core/raw_vector.hpp"
+#include "cpu/density/places.hpp"
 
 namespace vicinal::cpu {
 
@@ -35,73 +36,6 @@ inline kernels::TreeEdge edge_of(double key, std::int64_t i, std::int64_t j) noe
   return i < j ? kernels::TreeEdge{key, i, j} : kernels::TreeEdge{key, j, i};
 }
 
-/// Components are joined by one thread. Labels are those of the last `relabel`; a label is the smallest row of its
-/// component.
-class Components {
- public:
-  explicit Components(std::int64_t rows)
-      : parent_(static_cast<std::size_t>(rows)), size_(static_cast<std::size_t>(rows), 1) {
-    std::iota(parent_.begin(), parent_.end(), 0);
-    label_ = parent_;
-    labels_ = parent_;
-  }
-  static std::uint64_t bytes(std::int64_t rows) { return static_cast<std::uint64_t>(rows) * 32; }
-
-  /// False where both are in one component already.
-  bool unite(std::int64_t a, std::int64_t b) {
-    a = root_of(label(a));
-    b = root_of(label(b));
-    if (a == b) return false;
-    if (b < a) std::swap(a, b);
-    parent_[static_cast<std::size_t>(b)] = a;
-    std::int64_t& size = size_[static_cast<std::size_t>(a)];
-    size += size_[static_cast<std::size_t>(b)];
-    // Joined, the largest one is larger than it was, so that this is never one that was joined to another.
-    const std::int64_t most = size_[static_cast<std::size_t>(largest_)];
-    if (size > most || (size == most && a < largest_)) largest_ = a;
-    return true;
-  }
-  /// What were labels by one thread; then the other rows, of which only those are read.
-  void relabel(const Context& ctx, core::Poll& poll) {
-    std::erase_if(labels_, [&](std::int64_t row) {
-      poll.step();
-      label_[static_cast<std::size_t>(row)] = root_of(row);
-      return label(row) != row;
-    });
-    for_each_row(ctx, rows(), [&](std::int64_t row) {
-      const std::int64_t root = label(label(row));
-      if (root != label(row)) label_[static_cast<std::size_t>(row)] = root;
-    });
-  }
-  [[nodiscard]] std::int64_t rows() const noexcept { return static_cast<std::int64_t>(label_.size()); }
-  [[nodiscard]] std::int64_t label(std::int64_t row) const noexcept { return label_[static_cast<std::size_t>(row)]; }
-  /// All labels, ascending.
-  [[nodiscard]] const std::vector<std::int64_t>& labels() const noexcept { return labels_; }
-  /// Whether the component with that label is one row.
-  [[nodiscard]] bool is_one_row(std::int64_t label) const noexcept {
-    return size_[static_cast<std::size_t>(label)] == 1;
-  }
-  /// The label of the component that has most rows, of equals the smallest.
-  [[nodiscard]] std::int64_t largest() const noexcept { return largest_; }
-
- private:
-  /// Of what was a label.
-  std::int64_t root_of(std::int64_t row) {
-    for (;;) {
-      std::int64_t& parent = parent_[static_cast<std::size_t>(row)];
-      if (parent == row) return row;
-      parent = parent_[static_cast<std::size_t>(parent)];
-      row = parent;
-    }
-  }
-
-  std::vector<std::int64_t> parent_;  // of what was a label
-  std::vector<std::int64_t> label_;
-  std::vector<std::int64_t> size_;  // of the component with that root
-  std::vector<std::int64_t> labels_;
-  std::int64_t largest_ = 0;
-};
-
 /// The lightest edge from each component to another one, as far as it is known. Any thread may offer edges.
 class LightestEdges {
  public:
@@ -111,17 +45,18 @@ class LightestEdges {
     return static_cast<std::uint64_t>(rows) * (sizeof(double) + sizeof(kernels::TreeEdge));
   }
 
+  /// Comes first for each label.
   void forget(std::int64_t label) {
-    limits_[static_cast<std::size_t>(label)].store(kInfinity, std::memory_order_relaxed);
+    limits_[static_cast<std::size_t>(label)] = kInfinity;
     edges_[static_cast<std::size_t>(label)] = {};
   }
   /// An edge that is heavier is of no use to the component.
   [[nodiscard]] double limit(std::int64_t label) const noexcept {
-    return limits_[static_cast<std::size_t>(label)].load(std::memory_order_relaxed);
+    return limit_of(label).load(std::memory_order_relaxed);
   }
   /// There is an edge of that key, which will be offered.
   void lower(std::int64_t label, double key) noexcept {
-    std::atomic<double>& limit = limits_[static_cast<std::size_t>(label)];
+    const std::atomic_ref<double> limit = limit_of(label);
     double before = limit.load(std::memory_order_relaxed);
     while (key < before && !limit.compare_exchange_weak(before, key, std::memory_order_relaxed)) {
     }
@@ -131,7 +66,7 @@ class LightestEdges {
     kernels::TreeEdge& best = edges_[static_cast<std::size_t>(label)];
     if (best.a >= 0 && !lighter(edge, best)) return;
     best = edge;
-    limits_[static_cast<std::size_t>(label)].store(edge.key, std::memory_order_relaxed);
+    limit_of(label).store(edge.key, std::memory_order_relaxed);
   }
   void offer(std::int64_t label, const kernels::TreeEdge& edge) {
     if (edge.key > limit(label)) return;
@@ -147,9 +82,108 @@ class LightestEdges {
   }
 
  private:
-  std::vector<std::atomic<double>> limits_;
-  std::vector<kernels::TreeEdge> edges_;
+  [[nodiscard]] std::atomic_ref<double> limit_of(std::int64_t label) const noexcept {
+    return std::atomic_ref<double>(limits_[static_cast<std::size_t>(label)]);
+  }
+
+  mutable core::RawVector<double> limits_;
+  core::RawVector<kernels::TreeEdge> edges_;
   std::array<std::mutex, 64> locks_;
+};
+
+/// Labels are rows, one of each component.
+class Components {
+ public:
+  /// Every row is one.
+  Components(const Context& ctx, std::int64_t rows)
+      : label_(static_cast<std::size_t>(rows)),
+        next_(static_cast<std::size_t>(rows)),
+        size_(static_cast<std::size_t>(rows)),
+        labels_(static_cast<std::size_t>(rows)) {
+    for_each_row(ctx, rows, [&](std::int64_t row) {
+      const auto at = static_cast<std::size_t>(row);
+      label_[at] = next_[at] = labels_[at] = row;
+      size_[at] = 1;
+    });
+  }
+  static std::uint64_t bytes(std::int64_t rows) { return static_cast<std::uint64_t>(rows) * 32; }
+
+  [[nodiscard]] std::int64_t rows() const noexcept { return std::ssize(label_); }
+  [[nodiscard]] std::int64_t label(std::int64_t row) const noexcept { return label_[static_cast<std::size_t>(row)]; }
+  /// All labels, ascending.
+  [[nodiscard]] const core::RawVector<std::int64_t>& labels() const noexcept { return labels_; }
+  /// Whether the component with that label is one row.
+  [[nodiscard]] bool is_one_row(std::int64_t label) const noexcept {
+    return size_[static_cast<std::size_t>(label)] == 1;
+  }
+  /// The label of the component that has most rows, of equals the smallest.
+  [[nodiscard]] std::int64_t largest() const noexcept { return largest_; }
+
+  /// Joins each component to the one at the other end of its lightest edge, if it has one, and appends these edges to
+  /// `tree`, each once. Two components may have the same edge, but no circle is longer, because edges have a total
+  /// order; so of two with the same edge the smaller label stays, and all others follow their edges to one that does.
+  void join(const Context& ctx, const LightestEdges& lightest, const Places& places,
+            std::vector<kernels::TreeEdge>& tree) {
+    for_each_row(ctx, std::ssize(labels_), [&](std::int64_t i) {
+      const std::int64_t own = labels_[static_cast<std::size_t>(i)];
+      next_[static_cast<std::size_t>(own)] = next_of(own, lightest, places);
+    });
+    core::Poll poll(ctx);
+    for (const std::int64_t own : labels_) {
+      poll.step();
+      if (next_[static_cast<std::size_t>(own)] != own) tree.push_back(lightest.of(own));
+    }
+    while (shorten_ways(ctx)) {
+    }
+    std::erase_if(labels_, [&](std::int64_t own) {
+      poll.step();
+      const std::int64_t root = next_[static_cast<std::size_t>(own)];
+      if (root == own) return false;
+      size_[static_cast<std::size_t>(root)] += size_[static_cast<std::size_t>(own)];
+      return true;
+    });
+    largest_ = *std::max_element(labels_.begin(), labels_.end(), [&](std::int64_t a, std::int64_t b) {
+      return size_[static_cast<std::size_t>(a)] < size_[static_cast<std::size_t>(b)];
+    });
+    for_each_row(ctx, rows(), [&](std::int64_t row) {
+      std::int64_t& label = label_[static_cast<std::size_t>(row)];
+      const std::int64_t root = next_[static_cast<std::size_t>(label)];
+      if (root != label) label = root;
+    });
+  }
+
+ private:
+  /// The label that a component joins, or its own.
+  [[nodiscard]] std::int64_t next_of(std::int64_t own, const LightestEdges& lightest, const Places& places) const {
+    const kernels::TreeEdge& edge = lightest.of(own);
+    if (edge.a < 0) return own;
+    const std::int64_t at_a = label(places.place(edge.a));
+    const std::int64_t other = at_a == own ? label(places.place(edge.b)) : at_a;
+    const kernels::TreeEdge& back = lightest.of(other);
+    return back.a == edge.a && back.b == edge.b && own < other ? own : other;
+  }
+  /// Every label that has not come to the end of its way goes at least twice as far. Whether one had not.
+  bool shorten_ways(const Context& ctx) {
+    std::atomic<bool> any{false};
+    const auto next = [&](std::int64_t label) {
+      return std::atomic_ref<std::int64_t>(next_[static_cast<std::size_t>(label)]);
+    };
+    for_each_row(ctx, std::ssize(labels_), [&](std::int64_t i) {
+      const std::int64_t own = labels_[static_cast<std::size_t>(i)];
+      const std::int64_t near = next(own).load(std::memory_order_relaxed);
+      const std::int64_t far = next(near).load(std::memory_order_relaxed);
+      if (far == near) return;
+      next(own).store(far, std::memory_order_relaxed);
+      any.store(true, std::memory_order_relaxed);
+    });
+    return any;
+  }
+
+  core::RawVector<std::int64_t> label_;  // [n]
+  core::RawVector<std::int64_t> next_;   // of what was a label: itself, or one that is nearer to the label it has now
+  core::RawVector<std::int64_t> size_;   // of the component with that label
+  core::RawVector<std::int64_t> labels_;
+  std::int64_t largest_ = 0;
 };
 
 }  // namespace vicinal::cpu

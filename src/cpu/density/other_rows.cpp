@@ -19,7 +19,7 @@
 namespace vicinal::cpu {
 
 void Pursuit::offer(Growth& growth, double pair_key, std::int64_t group) {
-  if (growth.group_labels[static_cast<std::size_t>(group)] == label_) return;
+  if (growth.group_label(group) == label_) return;
   const std::span<const std::int64_t> members = growth.places.members(group);
   const double key = growth.key(core_, growth.core(members.front()), pair_key);
   if (key > growth.edges.limit(label_) || (other_ >= 0 && key > key_)) return;
@@ -52,7 +52,7 @@ void Pursuit::finish(Growth& growth) const {
 
 namespace {
 
-constexpr std::int64_t kSearchesPerTask = 64;
+constexpr std::int64_t kSearchesPerTask = 32;
 
 class InTree final : public OtherRows {
  public:
@@ -62,7 +62,7 @@ class InTree final : public OtherRows {
         tree_(static_cast<const Tree&>(*growth.task.search.tree)),
         keys_(ctx, growth.task.search, tree_),
         labels_(children()),
-        queries_(static_cast<std::size_t>(ctx.threads()), std::vector<double>(static_cast<std::size_t>(padded()))) {
+        queries_(static_cast<std::size_t>(ctx.threads()), Query(padded())) {
     if (growth.core_keys.empty()) return;
     cores_.assign(children(), kInfinity);
     core::Poll poll(ctx_);
@@ -82,7 +82,7 @@ class InTree final : public OtherRows {
       std::int64_t label = kNone;
       const auto add = [&](std::int64_t other) { label = label == kNone || label == other ? other : -1; };
       for_each_part(
-          at, poll, [&](std::int64_t group) { add(growth_.group_labels[static_cast<std::size_t>(group)]); },
+          at, poll, [&](std::int64_t group) { add(growth_.group_label(group)); },
           [&](std::int64_t child) { add(labels_[static_cast<std::size_t>(child)]); });
       labels_[static_cast<std::size_t>(at)] = label;
     });
@@ -91,21 +91,89 @@ class InTree final : public OtherRows {
   void search(std::span<const std::int64_t> rows) override {
     const auto size = static_cast<std::int64_t>(rows.size());
     core::parallel_for(ctx_, (size + kSearchesPerTask - 1) / kSearchesPerTask, [&](std::int64_t task, int worker) {
-      double* const x = queries_[static_cast<std::size_t>(worker)].data();
-      for (std::int64_t i = task * kSearchesPerTask; i < std::min(size, (task + 1) * kSearchesPerTask); ++i) {
-        const std::int64_t row = rows[static_cast<std::size_t>(i)];
+      Query& query = queries_[static_cast<std::size_t>(worker)];
+      const auto first = static_cast<std::size_t>(task * kSearchesPerTask);
+      const auto end = static_cast<std::size_t>(std::min(size, (task + 1) * kSearchesPerTask));
+      if (pass_over(rows.subspan(first, end - first), query)) return;
+      for (const std::int64_t row : rows.subspan(first, end - first)) {
         Visitor visitor{*this, Pursuit(growth_, row)};
         if (growth_.bounds.floor[static_cast<std::size_t>(row)] > growth_.edges.limit(visitor.pursuit.label()))
           continue;
-        const std::int64_t of_table = growth_.places.row(row);
-        core::widen_rows(growth_.task.search.queries, of_table, of_table + 1, x);
-        walk(ctx_, tree_, keys_, x, visitor);
+        read(row, query.x);
+        walk(ctx_, tree_, keys_, query.x.data(), visitor);
         visitor.pursuit.finish(growth_);
       }
     });
   }
 
  private:
+  struct Query {
+    explicit Query(std::int64_t d)
+        : x(static_cast<std::size_t>(d)), low(static_cast<std::size_t>(d)), high(static_cast<std::size_t>(d)) {}
+
+    std::vector<double> x;
+    std::vector<double> low;  // of several rows
+    std::vector<double> high;
+  };
+
+  void read(std::int64_t row, std::vector<double>& x) const {
+    const std::int64_t of_table = growth_.places.row(row);
+    core::widen_rows(growth_.task.search.queries, of_table, of_table + 1, x.data());
+  }
+
+  /// Passes over rows of one component that have no edge of use, if their box alone shows it. Rows that follow each
+  /// other in the order of the tree are near each other, and most of a large component are inside of it.
+  bool pass_over(std::span<const std::int64_t> rows, Query& query) {
+    const std::int64_t label = growth_.components.label(rows.front());
+    double core = kInfinity;
+    std::fill(query.low.begin(), query.low.end(), kInfinity);
+    std::fill(query.high.begin(), query.high.end(), -kInfinity);
+    for (const std::int64_t row : rows) {
+      if (growth_.components.label(row) != label) return false;
+      core = std::min(core, growth_.core(row));
+      read(row, query.x);
+      for (std::size_t j = 0; j < query.x.size(); ++j) {
+        query.low[j] = std::min(query.low[j], query.x[j]);
+        query.high[j] = std::max(query.high[j], query.x[j]);
+      }
+    }
+    const double limit = growth_.edges.limit(label);
+    if (may_find(query, label, core, limit)) return false;
+    for (const std::int64_t row : rows) {
+      double& floor = growth_.bounds.floor[static_cast<std::size_t>(row)];
+      floor = std::max(floor, std::nextafter(limit, kInfinity));
+    }
+    return true;
+  }
+
+  /// Whether a leaf may have an edge of use to a row between `low` and `high`, of a component and with a core key of at
+  /// least `core`.
+  bool may_find(const Query& query, std::int64_t label, double core, double limit) const {
+    constexpr int kStack = (Tree::kMaxDepth + 2) * static_cast<int>(kTreeWidth);
+    std::int64_t stack[kStack];
+    int size = 0;
+    stack[size++] = 0;
+    for (std::int64_t opened = 1; size > 0; ++opened) {
+      if (opened % 16 == 0) ctx_.check_cancelled();
+      const Tree::Child& child = tree_.child(stack[--size]);
+      if (child.size > 0) return true;
+      alignas(64) double keys[kTreeWidth];
+      keys_.boxes_of_box(query.low.data(), query.high.data(), tree_.boxes(child.at), kInfinity, keys);
+      for (std::uint32_t lanes = tree_.lanes(child.at); lanes != 0; lanes &= lanes - 1) {
+        const std::int64_t at = Tree::child_of(child.at, std::countr_zero(lanes));
+        if (may_have(at, label, core, keys[std::countr_zero(lanes)], limit)) stack[size++] = at;
+      }
+    }
+    return false;
+  }
+
+  /// Whether a child may have a row of another component whose edge is of use, by the key of its box.
+  [[nodiscard]] bool may_have(std::int64_t child, std::int64_t label, double core, double key, double limit) const {
+    const auto at = static_cast<std::size_t>(child);
+    if (labels_[at] == label) return false;
+    return growth_.key(core, cores_.empty() ? -kInfinity : cores_[at], key) <= limit;
+  }
+
   struct Visitor {
     static constexpr bool kByPlace = true;
     InTree& search;
@@ -113,10 +181,7 @@ class InTree final : public OtherRows {
 
     [[nodiscard]] double limit() const { return pursuit.limit(search.growth_); }
     [[nodiscard]] bool enters(std::int64_t child, double key) const {
-      const auto at = static_cast<std::size_t>(child);
-      if (search.labels_[at] == pursuit.label()) return false;
-      const double core = search.cores_.empty() ? -kInfinity : search.cores_[at];
-      return search.growth_.key(pursuit.core(), core, key) <= search.growth_.edges.limit(pursuit.label());
+      return search.may_have(child, pursuit.label(), pursuit.core(), key, search.growth_.edges.limit(pursuit.label()));
     }
     void offer(double key, std::int64_t group) { pursuit.offer(search.growth_, key, group); }
   };
@@ -143,7 +208,7 @@ class InTree final : public OtherRows {
   TreeKeys keys_;
   std::vector<std::int64_t> labels_;  // [children] the component of all their rows, or -1: several
   std::vector<double> cores_;         // [children] the least core key
-  std::vector<std::vector<double>> queries_;
+  std::vector<Query> queries_;
 };
 
 constexpr std::int64_t kGatheredBytes = std::int64_t{32} << 20;
@@ -198,7 +263,7 @@ class ByScreens final : public OtherRows {
     double limit(std::int64_t query) const override { return of(query).limit(search_.growth_); }
     bool is_selective() const override { return true; }
     bool wants(std::int64_t query, std::int64_t distinct) const override {
-      return search_.growth_.group_labels[static_cast<std::size_t>(distinct)] != of(query).label();
+      return search_.growth_.group_label(distinct) != of(query).label();
     }
     void offer(std::int64_t query, double key, std::int64_t distinct) override {
       pursuits_[static_cast<std::size_t>(query)].offer(search_.growth_, key, distinct);

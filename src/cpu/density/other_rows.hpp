@@ -18,9 +18,9 @@ namespace vicinal::cpu {
 
 /// What is known of the edges of each row to rows of other components, beside those of its list.
 struct RowBounds {
-  std::vector<double> floor;        ///< [n] no other edge is lighter
-  std::vector<std::int64_t> other;  ///< [n] the row at the lightest one, or -1: not known
-  std::vector<double> other_key;    ///< [n] its key
+  core::RawVector<double> floor;        ///< [n] no other edge is lighter
+  core::RawVector<std::int64_t> other;  ///< [n] the row at the lightest one, or -1: not known
+  core::RawVector<double> other_key;    ///< [n] its key
 
   static std::uint64_t bytes(std::int64_t rows) { return static_cast<std::uint64_t>(rows) * 24; }
 };
@@ -33,8 +33,11 @@ struct Growth {
   Components components;
   LightestEdges edges;
   RowBounds bounds;
-  std::vector<std::int64_t> group_labels;  ///< [groups] the component of all members, or -1: several
+  core::RawVector<std::int64_t> group_labels;  ///< [groups] the component of all members, or -1: several; or empty
 
+  [[nodiscard]] std::int64_t group_label(std::int64_t group) const noexcept {
+    return group_labels.empty() ? components.label(group) : group_labels[static_cast<std::size_t>(group)];
+  }
   [[nodiscard]] double core(std::int64_t row) const noexcept {
     return core_keys.empty() ? -kInfinity : core_keys[static_cast<std::size_t>(row)];
   }

@@ -57,6 +57,8 @@ class Places {
   [[nodiscard]] std::int64_t place(std::int64_t row) const noexcept {
     return in_tree_ ? places_[static_cast<std::size_t>(row)] : row;
   }
+  /// Whether a group may have several rows; otherwise its number is the place of its row.
+  [[nodiscard]] bool grouped() const noexcept { return index_.grouped(); }
   [[nodiscard]] std::int64_t groups() const noexcept { return index_.distinct_rows(); }
   /// Places of the rows of a group. Of one row: borrows the argument, which must outlive it.
   [[nodiscard]] std::span<const std::int64_t> members(const std::int64_t& group) const noexcept {

@@ -16,10 +16,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "core/distance.hpp"
+#include "core/large_pages.hpp"
 #include "core/parallel.hpp"
 #include "core/poll.hpp"
+#include "core/sort_on_threads.hpp"
 #include "cpu/density/other_rows.hpp"
 #include "cpu/nearest/wide_rows.hpp"
 
@@ -30,20 +33,20 @@ using kernels::SpanningTask;
 using kernels::TreeEdge;
 
 /// Of minkowski the lists' distances are roots: their keys are computed again.
-void make_keys(const Context& ctx, const SpanningTask& task) {
+void make_keys(const Context& ctx, const SpanningTask& task, const Places& listed) {
   const kernels::NearestTask& search = task.search;
   if (search.metric != Metric::minkowski) return;
   const WideRows rows(ctx, search.queries, search.metric, search.p);
   core::parallel_for(ctx, search.queries.rows(), [&](std::int64_t row, int /*worker*/) {
     for (std::int64_t at = row * search.k; at < (row + 1) * search.k; ++at) {
       if (search.queries.cols() > 64) ctx.check_cancelled();
-      task.keys[static_cast<std::size_t>(at)] = rows.key(row, task.ids[static_cast<std::size_t>(at)]);
+      task.keys[static_cast<std::size_t>(at)] = rows.key(listed.row(row), task.ids[static_cast<std::size_t>(at)]);
     }
   });
 }
 
-/// Lists, which are those of rows, become those of places: each is moved once, and has places.
-void place_lists(const Context& ctx, const SpanningTask& task, const Places& places) {
+/// Lists, which are those of rows, become those of places: each is moved once.
+void move_lists(const Context& ctx, const SpanningTask& task, const Places& places) {
   const std::int64_t n = task.search.queries.rows();
   const std::int64_t k = task.search.k;
   std::vector<std::int64_t> ids(static_cast<std::size_t>(k));
@@ -69,11 +72,6 @@ void place_lists(const Context& ctx, const SpanningTask& task, const Places& pla
     std::copy_n(keys.begin(), k, task.keys.begin() + to * k);
     moved[static_cast<std::size_t>(to)] = 1;
   }
-  for_each_row(ctx, n, [&](std::int64_t place) {
-    for (std::int64_t at = place * k; at < (place + 1) * k; ++at) {
-      task.ids[static_cast<std::size_t>(at)] = places.place(task.ids[static_cast<std::size_t>(at)]);
-    }
-  });
 }
 
 /// Names rows by their places, but in edges.
@@ -84,45 +82,44 @@ class Boruvka {
       : ctx_(ctx),
         n_(task.search.queries.rows()),
         k_(task.search.k),
-        growth_{task, places, core_keys, Components(n_), LightestEdges(n_), {}, {}},
-        next_(static_cast<std::size_t>(n_), 0),
+        growth_{task, places, core_keys, Components(ctx, n_), LightestEdges(n_), {}, {}},
+        next_(static_cast<std::size_t>(n_)),
         listed_in_order_(core_keys.empty() && task.divisor == 1) {
     const auto rows = static_cast<std::size_t>(n_);
     growth_.bounds.floor.resize(rows);
-    growth_.bounds.other.assign(rows, -1);
+    growth_.bounds.other.resize(rows);
     growth_.bounds.other_key.resize(rows);
-    growth_.group_labels.resize(static_cast<std::size_t>(task.search.index->distinct_rows()));
+    if (places.grouped()) growth_.group_labels.resize(static_cast<std::size_t>(places.groups()));
     for_each_row(ctx_, n_, [&](std::int64_t row) {
+      const auto at = static_cast<std::size_t>(row);
       const double last = growth_.task.keys[static_cast<std::size_t>((row + 1) * k_ - 1)];
-      growth_.bounds.floor[static_cast<std::size_t>(row)] =
-          k_ == n_ - 1 ? kInfinity : growth_.key(growth_.core(row), -kInfinity, last);
+      growth_.bounds.floor[at] = k_ == n_ - 1 ? kInfinity : growth_.key(growth_.core(row), -kInfinity, last);
+      growth_.bounds.other[at] = -1;
+      next_[at] = 0;
     });
   }
 
   void run(std::vector<TreeEdge>& tree) {
-    core::Poll poll(ctx_);
     while (static_cast<std::int64_t>(tree.size()) < n_ - 1) {
-      growth_.components.relabel(ctx_, poll);
       largest_ = growth_.components.largest();
       label_groups();
-      const std::vector<std::int64_t>& labels = growth_.components.labels();
+      const auto& labels = growth_.components.labels();
       for_each_row(ctx_, std::ssize(labels),
                    [&](std::int64_t i) { growth_.edges.forget(labels[static_cast<std::size_t>(i)]); });
-      for_each_row(ctx_, n_, [&](std::int64_t row) { offer_known(row); });
+      offer_known();
       search_uncertain();
-      join(poll, tree);
+      join(tree);
       ctx_.report("tree", static_cast<double>(tree.size()) / static_cast<double>(n_ - 1));
     }
-    std::sort(tree.begin(), tree.end(), [&](const TreeEdge& x, const TreeEdge& y) {
-      poll.step();
-      return lighter(x, y);
-    });
+    core::sort_on_threads(ctx_, tree, [](const TreeEdge& x, const TreeEdge& y) { return lighter(x, y); });
   }
 
  private:
   [[nodiscard]] std::int64_t label(std::int64_t row) const { return growth_.components.label(row); }
 
+  /// Where there are equal rows.
   void label_groups() {
+    if (growth_.group_labels.empty()) return;
     for_each_row(ctx_, growth_.places.groups(), [&](std::int64_t group) {
       const auto members = growth_.places.members(group);
       std::int64_t all = label(members.front());
@@ -135,44 +132,76 @@ class Boruvka {
     });
   }
 
-  void offer(std::int64_t label, const TreeEdge& edge) {
-    growth_.components.is_one_row(label) ? growth_.edges.offer_alone(label, edge) : growth_.edges.offer(label, edge);
+  /// The lightest edges that lists and former searches have. Rows of one component mostly follow each other: of these
+  /// one edge is offered. A row is asked only if its lightest edge, which can but become heavier, may be lighter than
+  /// what is known of its component.
+  void offer_known() {
+    constexpr std::int64_t kRows = 4096;  // of a task
+    core::parallel_for(ctx_, (n_ + kRows - 1) / kRows, [&](std::int64_t task, int /*worker*/) {
+      LightestEdges& edges = growth_.edges;
+      std::int64_t own = -1;
+      double limit = kInfinity;
+      TreeEdge best;
+      const auto offer_best = [&] {
+        if (best.a < 0) return;
+        growth_.components.is_one_row(own) ? edges.offer_alone(own, best) : edges.offer(own, best);
+      };
+      for (std::int64_t row = task * kRows; row < std::min(n_, (task + 1) * kRows); ++row) {
+        if (label(row) == largest_) continue;
+        if (label(row) != own) {
+          offer_best();
+          own = label(row);
+          limit = edges.limit(own);
+          best = {};
+        }
+        const auto at = static_cast<std::size_t>(row);
+        if (growth_.bounds.other[at] >= 0 && growth_.bounds.other_key[at] > limit) continue;
+        const Known known = known_of(row, own);
+        if (known.other < 0 || known.key > limit) continue;
+        const TreeEdge edge = growth_.edge(known.key, row, known.other);
+        if (best.a >= 0 && !lighter(edge, best)) continue;
+        best = edge;
+        limit = known.key;
+      }
+      offer_best();
+    });
   }
 
+  struct Known {
+    double key = kInfinity;
+    std::int64_t other = -1;  // -1: none
+  };
   /// The lightest edge of a row that its list or a former search has.
-  void offer_known(std::int64_t row) {
-    const std::int64_t own = label(row);
-    if (own == largest_) return;
+  Known known_of(std::int64_t row, std::int64_t own) {
     RowBounds& bounds = growth_.bounds;
     const auto at = static_cast<std::size_t>(row);
     if (bounds.other[at] >= 0) {
-      if (label(bounds.other[at]) != own) {
-        offer(own, growth_.edge(bounds.other_key[at], row, bounds.other[at]));
-        return;
-      }
+      if (label(bounds.other[at]) != own) return {bounds.other_key[at], bounds.other[at]};
       bounds.other[at] = -1;
     }
     const std::int64_t* const ids = growth_.task.ids.data() + row * k_;
     const double* const keys = growth_.task.keys.data() + row * k_;
     std::int64_t& next = next_[at];
     while (next < k_ && label(ids[next]) == own) ++next;
-    TreeEdge best;
-    std::int64_t other = -1;
+    Known best;
     for (std::int64_t i = next; i < k_; ++i) {
-      if (best.a >= 0 && keys[i] / growth_.task.divisor > best.key) break;
+      if (best.other >= 0 && keys[i] / growth_.task.divisor > best.key) break;
       if (label(ids[i]) == own) continue;
-      const TreeEdge edge = growth_.edge(growth_.key(growth_.core(row), growth_.core(ids[i]), keys[i]), row, ids[i]);
-      if (best.a < 0 || lighter(edge, best)) {
-        best = edge;
-        other = ids[i];
+      const double key = growth_.key(growth_.core(row), growth_.core(ids[i]), keys[i]);
+      if (best.other < 0 || key < best.key || (key == best.key && comes_first(ids[i], best.other))) {
+        best = {key, ids[i]};
       }
       if (listed_in_order_) break;
     }
-    if (best.a < 0) return;
-    offer(own, best);
-    if (!listed_in_order_ && !(best.key < bounds.floor[at])) return;
-    bounds.other[at] = other;
-    bounds.other_key[at] = best.key;
+    if (best.other >= 0 && (listed_in_order_ || best.key < bounds.floor[at])) {
+      bounds.other[at] = best.other;
+      bounds.other_key[at] = best.key;
+    }
+    return best;
+  }
+  /// Of edges of one row that have one key the one to the smaller row comes first.
+  [[nodiscard]] bool comes_first(std::int64_t a, std::int64_t b) const {
+    return growth_.places.row(a) < growth_.places.row(b);
   }
 
   /// Whether a row may have an edge that is lighter than all that are known of its component, or as light.
@@ -190,7 +219,7 @@ class Boruvka {
     std::vector<std::vector<std::int64_t>> found(static_cast<std::size_t>((groups + kGroups - 1) / kGroups));
     core::parallel_for(ctx_, std::ssize(found), [&](std::int64_t task, int /*worker*/) {
       for (std::int64_t group = task * kGroups; group < std::min(groups, (task + 1) * kGroups); ++group) {
-        const bool is_whole = growth_.group_labels[static_cast<std::size_t>(group)] >= 0;
+        const bool is_whole = growth_.group_label(group) >= 0;
         for (const std::int64_t row : growth_.places.members(group)) {
           if (is_uncertain(row)) found[static_cast<std::size_t>(task)].push_back(row);
           if (is_whole) break;
@@ -221,7 +250,7 @@ class Boruvka {
   /// Of each component the row with the least floor: what it finds spares others their search.
   std::vector<std::int64_t> most_promising(const std::vector<std::int64_t>& rows) {
     std::vector<std::int64_t> first;
-    const std::vector<double>& floor = growth_.bounds.floor;
+    const core::RawVector<double>& floor = growth_.bounds.floor;
     promising_.assign(static_cast<std::size_t>(n_), -1);
     for (const std::int64_t row : rows) {
       std::int64_t& best = promising_[static_cast<std::size_t>(label(row))];
@@ -232,16 +261,9 @@ class Boruvka {
     return first;
   }
 
-  void join(core::Poll& poll, std::vector<TreeEdge>& tree) {
+  void join(std::vector<TreeEdge>& tree) {
     const std::size_t before = tree.size();
-    for (const std::int64_t own : growth_.components.labels()) {
-      poll.step();
-      if (own == largest_) continue;
-      const TreeEdge& edge = growth_.edges.of(own);
-      if (edge.a < 0) continue;
-      const Places& places = growth_.places;
-      if (growth_.components.unite(places.place(edge.a), places.place(edge.b))) tree.push_back(edge);
-    }
+    growth_.components.join(ctx_, growth_.edges, growth_.places, tree);
     if (tree.size() == before) throw Error(ErrorCode::internal, "spanning tree: a round joined no components");
   }
 
@@ -249,7 +271,7 @@ class Boruvka {
   std::int64_t n_;
   std::int64_t k_;
   Growth growth_;
-  std::vector<std::int64_t> next_;       // [n] the first entry of each list that may be in another component
+  core::RawVector<std::int64_t> next_;   // [n] the first entry of each list that may be in another component
   std::vector<std::int64_t> promising_;  // [n] of the component with that label
   bool listed_in_order_;                 // lists have the order of edges
   std::unique_ptr<OtherRows> others_;
@@ -260,27 +282,27 @@ class Boruvka {
 
 void spanning_tree(const Context& ctx, const SpanningTask& task, kernels::SpanningResult& result) {
   const std::int64_t n = task.search.queries.rows();
-  make_keys(ctx, task);
-  if (task.rank > 0) {
-    result.core_keys.resize(static_cast<std::size_t>(n));
-    for_each_row(ctx, n, [&](std::int64_t row) {
-      result.core_keys[static_cast<std::size_t>(row)] =
-          task.keys[static_cast<std::size_t>(row * task.search.k + task.rank - 1)];
-    });
-  }
-  result.edges.reserve(static_cast<std::size_t>(n - 1));
   const kernels::Prepared& index = *task.search.index;
-  if (task.search.method != Method::kdtree) {
-    const Places places(index);
-    return Boruvka(ctx, task, places, result.core_keys).run(result.edges);
-  }
-  const auto shape = task.search.tree->shape_of(ctx, index);
-  const Places places(ctx, index, shape->order);
-  place_lists(ctx, task, places);
-  std::vector<double> core_keys(result.core_keys.size());
-  for_each_row(ctx, std::ssize(core_keys), [&](std::int64_t place) {
-    core_keys[static_cast<std::size_t>(place)] = result.core_keys[static_cast<std::size_t>(places.row(place))];
+  const bool in_tree = task.search.method == Method::kdtree;
+  const auto shape = in_tree ? task.search.tree->shape_of(ctx, index) : nullptr;
+  const Places as_they_are(index);
+  std::optional<Places> in_order;
+  if (in_tree) in_order.emplace(ctx, index, shape->order);
+  const Places& places = in_tree ? *in_order : as_they_are;
+  make_keys(ctx, task, task.in_tree_order ? places : as_they_are);
+  if (in_tree && !task.in_tree_order) move_lists(ctx, task, places);
+  core::RawVector<double> core_keys(static_cast<std::size_t>(task.rank > 0 ? n : 0));
+  result.core_keys.resize(core_keys.size());
+  for_each_row(ctx, n, [&](std::int64_t place) {
+    const auto list = static_cast<std::size_t>(place * task.search.k);
+    for (std::int64_t& id : task.ids.subspan(list, static_cast<std::size_t>(task.search.k))) id = places.place(id);
+    if (core_keys.empty()) return;
+    const double key = task.keys[list + static_cast<std::size_t>(task.rank) - 1];
+    core_keys[static_cast<std::size_t>(place)] = key;
+    result.core_keys[static_cast<std::size_t>(places.row(place))] = key;
   });
+  result.edges.reserve(static_cast<std::size_t>(n - 1));
+  core::prefer_large_pages(result.edges.data(), static_cast<std::size_t>(n - 1) * sizeof(TreeEdge));
   Boruvka(ctx, task, places, core_keys).run(result.edges);
 }
 
@@ -289,7 +311,8 @@ std::uint64_t spanning_tree_bytes(const Context& ctx, const SpanningTask& task) 
   const auto rows = static_cast<std::uint64_t>(n);
   std::uint64_t bytes = Components::bytes(n) + LightestEdges::bytes(n) + RowBounds::bytes(n);
   bytes += rows * 6 * sizeof(std::int64_t);  // labels of groups, places in lists, rows that are searched (which grow)
-  if (task.search.method == Method::kdtree) bytes += Places::bytes(n) + rows * (sizeof(double) + 1);
+  bytes += rows * sizeof(double);            // core keys by place
+  if (task.search.method == Method::kdtree) bytes += Places::bytes(n) + rows;
   const std::uint64_t wide =
       task.search.metric == Metric::minkowski ? WideRows::bytes(task.search.queries, task.search.metric) : 0;
   return std::max(wide, bytes + other_rows_bytes(ctx, task));

@@ -16,7 +16,15 @@ namespace vicinal::cpu {
 /// Which ids may be neighbors of which query, and the ids behind a distinct row.
 class Candidates {
  public:
-  explicit Candidates(const kernels::NearestTask& task) : task_(task), index_(*task.index), own_(task.own_row()) {}
+  explicit Candidates(const kernels::NearestTask& task)
+      : task_(task),
+        index_(*task.index),
+        own_(task.own_row()),
+        plain_(!index_.grouped() && task.exclude.empty() && task.filter.empty()) {}
+
+  /// Whether distinct rows are ids, and all but a query itself are eligible.
+  [[nodiscard]] bool plain() const noexcept { return plain_; }
+  [[nodiscard]] bool is_own(std::int64_t query, std::int64_t id) const noexcept { return id == own_ + query; }
 
   [[nodiscard]] bool eligible(std::int64_t query, std::int64_t id) const noexcept {
     if (id == own_ + query) return false;
@@ -48,6 +56,7 @@ class Candidates {
   const kernels::NearestTask& task_;
   const kernels::Prepared& index_;
   std::int64_t own_;
+  bool plain_;
 };
 
 /// The k nearest of what was offered: a max-heap by (key, id) over borrowed arrays of length k.

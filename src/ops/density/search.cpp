@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "core/in_steps.hpp"
+#include "core/large_pages.hpp"
 #include "formulas/nearest/method_kind.hpp"
 #include "ops/common/refuse.hpp"
 
@@ -36,12 +37,16 @@ void check_density_search(const TableView& table, Metric metric, double p, Metho
 }
 
 std::int64_t listed_neighbors(std::int64_t rows, std::int64_t rank) {
-  constexpr std::int64_t kFewest = 10;
+  constexpr std::int64_t kFewest = 6;
   constexpr std::int64_t kBeyondCore = 5;
   return std::min(rows - 1, std::max(kFewest, rank + kBeyondCore));
 }
 
 KeyLists::KeyLists(const Context& ctx, std::int64_t rows, std::int64_t k) {
+  ids.reserve(static_cast<std::size_t>(rows * k));
+  keys.reserve(static_cast<std::size_t>(rows * k));
+  core::prefer_large_pages(ids.data(), ids.capacity() * sizeof(std::int64_t));
+  core::prefer_large_pages(keys.data(), keys.capacity() * sizeof(double));
   core::resize_in_steps(ctx, ids, rows * k);
   core::resize_in_steps(ctx, keys, rows * k);
 }
@@ -50,6 +55,7 @@ void KeyLists::find(const Context& ctx, const kernels::NearestTask& task, Search
   std::vector<std::int64_t> unused;
   kernels::NearestResult result{ids, keys, unused, unused, stats};
   kernels::backend_of(ctx).nearest().search(ctx, task, result);
+  in_tree_order = result.in_tree_order;
 }
 
 std::uint64_t most_bytes(const Context& ctx, kernels::NearestTask search,

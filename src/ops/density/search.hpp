@@ -30,6 +30,7 @@ std::int64_t listed_neighbors(std::int64_t rows, std::int64_t rank);
 struct KeyLists {
   std::vector<std::int64_t> ids;
   std::vector<double> keys;
+  bool in_tree_order = false;  ///< see NearestResult
 
   KeyLists(const Context& ctx, std::int64_t rows, std::int64_t k);
   void find(const Context& ctx, const kernels::NearestTask& task, SearchStats& stats);

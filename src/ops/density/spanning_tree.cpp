@@ -181,10 +181,12 @@ SpanningTree spanning_tree_of(const Context& ctx, const Index& index, const Span
       tree.tree_seconds = result.seconds;
       return;
     }
+    job.task.any_order = true;
     lists.find(ctx, job.task, tree.stats);
     const auto start = std::chrono::steady_clock::now();
     task.ids = lists.ids;
     task.keys = lists.keys;
+    task.in_tree_order = lists.in_tree_order;
     backend.spanning_tree(ctx, task, result);
     tree.tree_seconds = seconds_since(start);
   });

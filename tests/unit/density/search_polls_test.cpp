@@ -187,13 +187,8 @@ TEST(Polls, ComponentsBelowBoxes) {
   const PolledPath path(kManyRows, 1, Metric::euclidean);
   const cpu::Places places(path.ctx, *path.task.search.index,
                            path.tree->shape_of(path.ctx, *path.task.search.index)->order);
-  cpu::Growth growth{path.task,
-                     places,
-                     {},
-                     cpu::Components(kManyRows),
-                     cpu::LightestEdges(kManyRows),
-                     {},
-                     std::vector<std::int64_t>(static_cast<std::size_t>(kManyRows))};
+  cpu::Growth growth{path.task, places, {}, cpu::Components(path.ctx, kManyRows), cpu::LightestEdges(kManyRows),
+                     {},        {}};
   const auto others = cpu::other_rows_in_tree(path.ctx, growth);
   EXPECT_GE(polls_of([&] { others->relabel(); }), 2);
 }

@@ -100,13 +100,38 @@ void expect_points_in_boxes_inside(const cpu::TreeKernels& kernels, cpu::KeyOp o
       std::uint32_t inside = 0;
       const auto near = ranges(x.data(), boxes.data(), d, limit, keys, &inside);
       const auto boxes_of = kernels.boxes[static_cast<int>(op)][static_cast<int>(element)];
-      EXPECT_EQ(near, boxes_of(x.data(), boxes.data(), d, limit, plain));
+      EXPECT_EQ(near, boxes_of(x.data(), x.data(), boxes.data(), d, limit, plain));
       EXPECT_EQ(std::memcmp(keys, plain, sizeof keys), 0);
       for (int box = 0; box < 8; ++box) {
         EXPECT_EQ(inside >> box & 1, farthest[static_cast<std::size_t>(box)] <= limit ? 1U : 0U)
             << "d " << d << " op " << static_cast<int>(op);
       }
     }
+  }
+}
+
+/// Boxes are not farther from a box than from the point x in it; at the key of one they are near, just below it not.
+template <class T>
+void expect_boxes_of_box_below(const cpu::TreeKernels& kernels, cpu::KeyOp op, cpu::Element element,
+                               const std::vector<double>& x, const std::vector<T>& boxes, const double* keys_of_x,
+                               std::mt19937_64& random) {
+  const std::int64_t d = std::ssize(boxes) / 16;
+  std::vector<double> low = x;
+  std::vector<double> high = x;
+  for (std::int64_t j = 0; j < d; ++j) {
+    const double other = random() % 2 == 0 ? static_cast<double>(boxes[random() % boxes.size()]) : hard_value(random);
+    low[j] = std::min(x[j], other);
+    high[j] = std::max(x[j], other);
+  }
+  const auto boxes_of = kernels.boxes[static_cast<int>(op)][static_cast<int>(element)];
+  double keys[8];
+  EXPECT_EQ(boxes_of(low.data(), high.data(), boxes.data(), d, kInfinity, keys), 0xFFU);
+  for (int box = 0; box < 8; ++box) {
+    EXPECT_LE(keys[box], keys_of_x[box]) << "d " << d << " op " << static_cast<int>(op);
+    double again[8];
+    const double below = std::nextafter(keys[box], -kInfinity);
+    EXPECT_EQ(boxes_of(low.data(), high.data(), boxes.data(), d, keys[box], again) >> box & 1, 1U);
+    EXPECT_EQ(boxes_of(low.data(), high.data(), boxes.data(), d, below, again) >> box & 1, 0U);
   }
 }
 
@@ -133,8 +158,8 @@ void expect_boxes_below_points(Isa isa, cpu::Element element, std::int64_t d, st
   }
   for (const cpu::KeyOp op : {cpu::KeyOp::squares, cpu::KeyOp::absolutes, cpu::KeyOp::maximum}) {
     double box_keys[8];
-    const auto all =
-        kernels.boxes[static_cast<int>(op)][static_cast<int>(element)](x.data(), boxes.data(), d, kInfinity, box_keys);
+    const auto all = kernels.boxes[static_cast<int>(op)][static_cast<int>(element)](x.data(), x.data(), boxes.data(), d,
+                                                                                    kInfinity, box_keys);
     EXPECT_EQ(all, 0xFFU);
     std::vector<double> largest;
     for (std::int64_t box = 0; box < 8; ++box) {
@@ -164,10 +189,11 @@ void expect_boxes_below_points(Isa isa, cpu::Element element, std::int64_t d, st
       }
     }
     expect_points_in_boxes_inside(kernels, op, element, x, boxes, largest);
+    expect_boxes_of_box_below(kernels, op, element, x, boxes, box_keys, random);
     const double limit = box_keys[random() % 8];
     double again[8];
-    const auto near =
-        kernels.boxes[static_cast<int>(op)][static_cast<int>(element)](x.data(), boxes.data(), d, limit, again);
+    const auto near = kernels.boxes[static_cast<int>(op)][static_cast<int>(element)](x.data(), x.data(), boxes.data(),
+                                                                                     d, limit, again);
     for (int box = 0; box < 8; ++box) EXPECT_EQ(near >> box & 1, box_keys[box] <= limit ? 1U : 0U);
   }
 }
@@ -180,6 +206,31 @@ TEST(TreeBound, NoBoxIsFartherThanAPointInIt) {
         expect_boxes_below_points<double>(isa, cpu::Element::float64, d, random);
         expect_boxes_below_points<float>(isa, cpu::Element::float32, d, random);
         expect_boxes_below_points<std::uint8_t>(isa, cpu::Element::uint8, d, random);
+      }
+    }
+  }
+}
+
+// Few keys and ids, so that many are equal.
+TEST(ListEntry, GoesWhereASortWouldPutIt) {
+  constexpr std::int64_t kBefore = 8;
+  std::mt19937_64 random(7);
+  for (const Isa isa : isas()) {
+    for (std::int64_t size = 1; size <= 32; ++size) {
+      std::vector<std::pair<double, std::int64_t>> sorted(static_cast<std::size_t>(size),
+                                                          {kInfinity, std::numeric_limits<std::int64_t>::max()});
+      std::vector<double> keys(static_cast<std::size_t>(kBefore + 40), kInfinity);
+      std::vector<std::int64_t> ids(keys.size(), std::numeric_limits<std::int64_t>::max());
+      keys[kBefore - 1] = -kInfinity;
+      for (int entry = 0; entry < 100; ++entry) {
+        const std::pair<double, std::int64_t> one = {static_cast<double>(random() % 8), random() % 16};
+        cpu::tree_kernels(isa).insert(one.first, one.second, &keys[kBefore], &ids[kBefore], size);
+        sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), one), one);
+        sorted.pop_back();
+        for (std::int64_t i = 0; i < size; ++i) {
+          ASSERT_EQ(keys[kBefore + i], sorted[i].first) << name_of(isa) << " " << size;
+          ASSERT_EQ(ids[kBefore + i], sorted[i].second) << name_of(isa) << " " << size;
+        }
       }
     }
   }

@@ -32,20 +32,29 @@ class TreeKeys {
         element_(tree.element()),
         boxes_(tree_kernels(ctx.isa()).boxes[static_cast<int>(op_)][static_cast<int>(element_)]),
         ranges_(tree_kernels(ctx.isa()).ranges[static_cast<int>(op_)][static_cast<int>(element_)]),
-        points_(tree_kernels(ctx.isa()).points[static_cast<int>(op_)][static_cast<int>(element_)]) {}
+        points_(tree_kernels(ctx.isa()).points[static_cast<int>(op_)][static_cast<int>(element_)]),
+        insert_(tree_kernels(ctx.isa()).insert) {}
+
+  /// Of entries of a list.
+  [[nodiscard]] InsertFn insert() const { return insert_; }
 
   /// A bit for each of the boxes [d][lo, hi][8] whose key is not above `limit`, and the keys.
   std::uint32_t boxes(const double* x, const void* boxes, double limit, double* keys) const {
-    if (!powers_) return boxes_(x, boxes, d_, limit, keys);
+    return boxes_of_box(x, x, boxes, limit, keys);
+  }
+  /// The same for the box from `low` to `high`: keys are not above those of any two points in the two boxes.
+  std::uint32_t boxes_of_box(const double* low, const double* high, const void* boxes, double limit,
+                             double* keys) const {
+    if (!powers_) return boxes_(low, high, boxes, d_, limit, keys);
     std::vector<double> gap(static_cast<std::size_t>(d_));
     const std::vector<double> zero(static_cast<std::size_t>(d_), 0.0);
     std::uint32_t near = 0;
     for (std::int64_t c = 0; c < kTreeWidth; ++c) {
       ctx_.check_cancelled();  // as points() does
       for (std::int64_t j = 0; j < d_; ++j) {
-        const double low = value(boxes, j * 2 * kTreeWidth + c);
-        const double high = value(boxes, j * 2 * kTreeWidth + kTreeWidth + c);
-        gap[j] = std::max({low - x[j], x[j] - high, 0.0});
+        const double box_low = value(boxes, j * 2 * kTreeWidth + c);
+        const double box_high = value(boxes, j * 2 * kTreeWidth + kTreeWidth + c);
+        gap[j] = std::max({box_low - high[j], low[j] - box_high, 0.0});
       }
       keys[c] = core::minkowski_key(gap.data(), zero.data(), d_, p_);
       near |= static_cast<std::uint32_t>(!(keys[c] > limit)) << c;  // the power of an infinite gap may be no number
@@ -105,22 +114,6 @@ class TreeKeys {
     return !(farthest(x, low, high) < kInfinity && largest < kInfinity);
   }
 
-  /// Of the boxes [d][lo, hi][8], a bit for each whose key to the box from `low` to `high` is not above `limit`, and
-  /// the keys: below those of all pairs of points in the two, by the bound of tree.hpp. In column j the gap is
-  /// max(fl(lo_j - high_j), fl(low_j - hi_j), 0), which for low_j <= x_j <= high_j is at most the gap of x.
-  std::uint32_t boxes_of_box(const double* low, const double* high, const void* boxes, double limit,
-                             double* keys) const {
-    std::uint32_t near = 0;
-    for (std::int64_t c = 0; c < kTreeWidth; ++c) {
-      if (powers_) ctx_.check_cancelled();
-      keys[c] = sides_key([&](std::int64_t j) {
-        return std::max({value(boxes, j * 2 * kTreeWidth + c) - high[j],
-                         low[j] - value(boxes, j * 2 * kTreeWidth + kTreeWidth + c), 0.0});
-      });
-      near |= static_cast<std::uint32_t>(!(keys[c] > limit)) << c;
-    }
-    return near;
-  }
   /// Point i of a leaf, whose panels are `points`: x[d].
   void point(const void* points, std::int64_t i, double* x) const {
     for (std::int64_t j = 0; j < d_; ++j) {
@@ -179,6 +172,7 @@ class TreeKeys {
   BoxKeysFn boxes_;
   BoxRangesFn ranges_;
   PointKeysFn points_;
+  InsertFn insert_;
 };
 
 }  // namespace vicinal::cpu

@@ -295,7 +295,7 @@ class TreeSearch {
       CollectorSink sink(*collector_, query);
       return visit(batch.row(i), query, sink);
     }
-    ListSink sink(task_, candidates_, result_, query);
+    ListSink sink(task_, candidates_, keys_.insert(), result_, query, query);
     return visit(batch.row(i), query, sink);
   }
 

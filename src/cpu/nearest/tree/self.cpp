@@ -69,7 +69,8 @@ class SelfLists {
         keys_(ctx, task, tree_),
         candidates_(task),
         ranks_(ctx, task, tree_, keys_, candidates_),
-        leaves_(leaves_in_order()) {}
+        leaves_(leaves_in_order()),
+        in_tree_order_(task.any_order && !task.index->grouped()) {}
 
   void run() {
     std::vector<Group> groups;
@@ -89,6 +90,7 @@ class SelfLists {
     });
     result_.stats.survivors += std::accumulate(ranked.begin(), ranked.end(), std::int64_t{0});
     result_.stats.distinct_rows = task_.index->distinct_rows();
+    result_.in_tree_order = in_tree_order_;
   }
 
  private:
@@ -116,7 +118,8 @@ class SelfLists {
       for (const std::int64_t row : candidates_.members(rows[i])) {
         double* const x = group.x.data() + std::ssize(group.queries) * d;
         keys_.point(tree_.points(child.at), i, x);
-        group.sinks.emplace_back(task_, candidates_, result_, row);
+        group.sinks.emplace_back(task_, candidates_, keys_.insert(), result_, row,
+                                 in_tree_order_ ? child.first + i : row);
         ListSink& sink = group.sinks.back();
         group.queries.push_back({x, row, sink, false, sink.limit()});
         if (std::ssize(group.queries) == kTogether) ranked += search(group);
@@ -220,6 +223,7 @@ class SelfLists {
   Candidates candidates_;
   LeafRanks ranks_;
   std::vector<std::int64_t> leaves_;  // children of the tree, in its order
+  bool in_tree_order_;                // lists are written one after the other
 };
 
 }  // namespace

@@ -12,6 +12,9 @@
 //      rounds once; the maximum is exact; power(t, p) is within 2^-90 of exact before its one rounding, while
 //      neighboring floats t < t' have (t' / t)^p >= 1 + 2^-53, so that it cannot swap them; the tree of sums is
 //      additions. By induction over the steps the box's key is at most the point's.   []
+// For all queries between low_j and high_j the gap is g_j = max(fl(lo_j - high_j), fl(low_j - hi_j), 0): since x_j <=
+// high_j, fl(lo_j - high_j) <= fl(lo_j - x_j), and the same on the other side. So the key of two boxes is at most the
+// key of the one and any point in the other, which is at most that of two points.   []
 // The farthest key of the box is the key function of h_j = max(fl(hi_j - x_j), fl(x_j - lo_j)).
 // Claim: farthest key >= key(x, y) for every point y of the box, with no allowance for rounding either.
 // Proof: lo_j <= y_j <= hi_j gives y_j - x_j <= hi_j - x_j and x_j - y_j <= x_j - lo_j, and rounding keeps that order:
