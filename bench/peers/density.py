@@ -7,7 +7,9 @@
                180,000 x 9 where every row is a neighbor of every other, compared with counting these neighbors
     dbscan     CPU seconds of dbscan on 180,000 x 9 for four eps, and of counting all neighbors
     optics     wall seconds of optics, and of scikit-learn where it ends
-    time       HDBSCAN in turns with quitefastmst, fast_hdbscan, hdbscan and scikit-learn, each in a process of its own
+    time       HDBSCAN in turns with quitefastmst, fast_hdbscan, hdbscan and scikit-learn, each in a process of its own.
+               The package vicinal of the command's build is called from Python, too, if it is there; otherwise the
+               command is timed, with reading its table and writing its answer
 
 An answer that differs without a reason is an error in the end. The result is written after every line. It needs a
 Python with bench/peers/requirements-density.txt. The timings need an idle machine; --scale 0.01 tries them with a
@@ -82,6 +84,10 @@ class Vicinal:
         told = self.run(*words, "-o", "answer.npz")
         with np.load(self.folder / "answer.npz") as found:
             return told, {name: found[name] for name in found.files}
+
+    def python_folder(self):
+        """Where the build of the command has the package for Python."""
+        return pathlib.Path(self.command).parent.parent / "python"
 
     def save(self, name, rows):
         np.save(self.folder / name, np.ascontiguousarray(rows))
@@ -518,6 +524,7 @@ def fashion():
 
 TABLES = {"250,000 x 2": (250_000, 2), "1,000,000 x 3": (1_000_000, 3), "1,000,000 x 16": (1_000_000, 16),
           "100,000 x 128": (100_000, 128), "fashion": None}
+OURS = ("vicinal", "vicinal_tree")
 TREES = ("quitefastmst",)  # compared with `vicinal spanning-tree`, the others with `vicinal hdbscan`
 CLUSTERS = ("fast_hdbscan", "hdbscan", "sklearn")
 
@@ -542,6 +549,13 @@ elif name == "hdbscan":
     def call(rows):
         return hdbscan.HDBSCAN(size, min_samples=least, approx_min_span_tree=False,
                                core_dist_n_jobs=threads).fit(rows).labels_
+elif name in ("vicinal", "vicinal_tree"):
+    import vicinal
+    options = {"min_samples": least, "count_self": False, "device": "cpu", "threads": threads}
+    def call(rows):
+        if name == "vicinal_tree":
+            return vicinal.minimum_spanning_tree(rows, **options).lengths
+        return vicinal.hdbscan(rows, min_cluster_size=size, **options).labels
 else:
     from sklearn.cluster import HDBSCAN
     def call(rows):
@@ -564,10 +578,12 @@ for line in sys.stdin:
 class Peer:
     """A process that answers one call a line."""
 
-    def __init__(self, name, path, size, least, threads):
+    def __init__(self, name, path, size, least, threads, folder=None):
         words = [sys.executable, "-c", WORKER, name, str(path), *map(str, (size, least, threads))]
         self.name, self.log = name, tempfile.TemporaryFile("w+")
-        self.child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        places = {"PYTHONPATH": str(folder)} if folder else {}
+        self.child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True,
+                                      env=os.environ | places)
 
     def answer(self, seconds):
         """A line, or why there is none."""
@@ -602,11 +618,12 @@ def times(ours, options, keep):
         rows = fashion() if shape is None else blobs_of(max(3_000, int(shape[0] * options.scale)), shape[1])
         rows = rows[: max(3_000, int(len(rows) * options.scale))] if shape is None else rows
         table = ours.save("rows.npy", rows)
+        ended = {}  # what did not end need not be asked again
         for least in (1, 10) if name == "250,000 x 2" else (10,):
             line = {"table": name, "rows": len(rows), "cols": rows.shape[1], "min_samples": least,
                     "min_cluster_size": 25, "threads": ours.threads, "load": os.getloadavg()[0]}
             lines.append(line)
-            time_one(ours, options, line, table, least)
+            time_one(ours, options, line, table, least, ended)
             line["sample"] = sample_is_exact(ours, rows, least)
             keep(lines)
             print(json.dumps(line), flush=True)
@@ -627,26 +644,36 @@ def sample_is_exact(ours, rows, least):
     return found
 
 
-def time_one(ours, options, line, table, least):
+def time_one(ours, options, line, table, least, ended):
     """The core distance of a row is that of its neighbor number `least` in all packages; the row itself is none."""
     peers, left, reach = {}, {}, ["--min-samples", least, "--exclude-self"]
-    for name in (*TREES, *CLUSTERS):
-        if options.peers and name not in options.peers:
+    for name in (*OURS, *TREES, *CLUSTERS):
+        if name not in OURS and options.peers and name not in options.peers:
             continue
-        peer = Peer(name, ours.folder / table, 25, least, ours.threads)
+        if name in ended:
+            line[name] = {"error": ended[name]}
+            continue
+        folder = ours.python_folder() if name in OURS else None
+        peer = Peer(name, ours.folder / table, 25, least, ours.threads, folder)
         warm = peer.answer(options.timeout)
         if "error" in warm:
-            line[name] = warm
+            if name not in OURS:
+                line[name] = warm
             continue
-        peers[name], left[name] = peer, options.timeout
-    spent = {"vicinal": [], "vicinal_tree": [], **{name: [] for name in peers}}
-    for _ in range(options.repeat):
-        # The command's own seconds begin before it reads the table.
-        told = ours.run("hdbscan", table, "--min-cluster-size", 25, *reach, "-o", "ours.npz")
-        spent["vicinal"].append({"seconds": told["seconds"], "cpu_seconds": ours.spent["cpu_seconds"]})
-        line["tree_seconds"], line["method"] = told["tree_seconds"], told["plan"]["method"]
-        told = ours.run("spanning-tree", table, *reach, "-o", "tree.npz")
-        spent["vicinal_tree"].append({"seconds": told["seconds"], "cpu_seconds": ours.spent["cpu_seconds"]})
+        peers[name], left[name] = peer, options.timeout if name not in OURS else 1e6
+    by_command = [name for name in OURS if name not in peers]
+    line["called_from"] = "the command" if by_command else "Python"
+    spent = {name: [] for name in (*OURS, *peers)}
+    for turn in range(options.repeat):
+        if turn == 0 or by_command:
+            # The command's own seconds begin before it reads the table.
+            for name, words in zip(OURS, (("hdbscan", table, "--min-cluster-size", 25, *reach, "-o", "ours.npz"),
+                                          ("spanning-tree", table, *reach, "-o", "tree.npz"))):
+                told = ours.run(*words)
+                if name in by_command:
+                    spent[name].append({"seconds": told["seconds"], "cpu_seconds": ours.spent["cpu_seconds"]})
+                if name == "vicinal":
+                    line["tree_seconds"], line["method"] = told["tree_seconds"], told["plan"]["method"]
         for name in list(peers):
             if left[name] <= 0:
                 continue
@@ -654,7 +681,9 @@ def time_one(ours, options, line, table, least):
             found = peers[name].call(left[name])
             left[name] -= time.perf_counter() - start
             if "error" in found:
-                line.setdefault(name, {})["error"] = found["error"]
+                if name in OURS:
+                    sys.exit(f"density.py: {name}: {found['error']}")
+                line.setdefault(name, {})["error"] = ended[name] = found["error"]
                 del peers[name]
                 continue
             spent[name].append(found)
