@@ -8,8 +8,8 @@
     dbscan     CPU seconds of dbscan on 180,000 x 9 for four eps, and of counting all neighbors
     optics     wall seconds of optics, and of scikit-learn where it ends
     time       HDBSCAN in turns with quitefastmst, fast_hdbscan, hdbscan and scikit-learn, each in a process of its own.
-               The package vicinal of the command's build is called from Python, too, if it is there; otherwise the
-               command is timed, with reading its table and writing its answer
+               vicinal is called from Python, too, if its package is found (PYTHONPATH=build/release/python); otherwise
+               the command is timed, with reading its table and writing its answer
 
 An answer that differs without a reason is an error in the end. The result is written after every line. It needs a
 Python with bench/peers/requirements-density.txt. The timings need an idle machine; --scale 0.01 tries them with a
@@ -84,10 +84,6 @@ class Vicinal:
         told = self.run(*words, "-o", "answer.npz")
         with np.load(self.folder / "answer.npz") as found:
             return told, {name: found[name] for name in found.files}
-
-    def python_folder(self):
-        """Where the build of the command has the package for Python."""
-        return pathlib.Path(self.command).parent.parent / "python"
 
     def save(self, name, rows):
         np.save(self.folder / name, np.ascontiguousarray(rows))
@@ -578,12 +574,10 @@ for line in sys.stdin:
 class Peer:
     """A process that answers one call a line."""
 
-    def __init__(self, name, path, size, least, threads, folder=None):
+    def __init__(self, name, path, size, least, threads):
         words = [sys.executable, "-c", WORKER, name, str(path), *map(str, (size, least, threads))]
         self.name, self.log = name, tempfile.TemporaryFile("w+")
-        places = {"PYTHONPATH": str(folder)} if folder else {}
-        self.child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True,
-                                      env=os.environ | places)
+        self.child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
 
     def answer(self, seconds):
         """A line, or why there is none."""
@@ -653,8 +647,7 @@ def time_one(ours, options, line, table, least, ended):
         if name in ended:
             line[name] = {"error": ended[name]}
             continue
-        folder = ours.python_folder() if name in OURS else None
-        peer = Peer(name, ours.folder / table, 25, least, ours.threads, folder)
+        peer = Peer(name, ours.folder / table, 25, least, ours.threads)
         warm = peer.answer(options.timeout)
         if "error" in warm:
             if name not in OURS:

@@ -23,8 +23,8 @@ struct SpanningTask {
   NearestTask search;
   std::int64_t rank = 0;  ///< the neighbor whose key is a row's core key, at most k; 0: edges by distance alone
   double divisor = 1;     ///< of the keys of pairs, but not of core keys
-  // [n, k] lists, and of distances, which become keys; both empty for a backend that finds lists itself. The backend
-  // may write into them.
+  // [n, k] each: ids, and distances, which the backend turns into keys. It may write into both. Empty for a backend
+  // that finds lists itself.
   std::span<std::int64_t> ids;
   std::span<double> keys;
   bool in_tree_order = false;  ///< list i is that of row `order[i]` of the tree

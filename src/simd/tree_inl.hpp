@@ -268,7 +268,7 @@ std::int64_t point_keys(const double* x, const void* points, std::int64_t count,
   }
 }
 
-// Where the entry belongs no branch can foresee, so all entries are written: each is the one before it, the new one or
+// No branch can predict where the entry belongs, so all entries are written: each is the one before it, the new one or
 // itself.
 inline void insert_entry(double key, std::int64_t id, double* keys, std::int64_t* ids, std::int64_t size) {
   const DoubleTag dd;

@@ -12,7 +12,8 @@ namespace vicinal::cpu {
 /// Children of a node, and points of a panel.
 inline constexpr std::int64_t kTreeWidth = 8;
 
-/// Keys of the eight boxes of a node ([d][lo, hi][8]) for all points between low and high, which may be one: keys[8].
+/// Keys of the eight boxes of a node ([d][lo, hi][8]) for the box from low to high, which may be a single point:
+/// keys[8].
 /// Returns a bit for each box whose key is not above `limit`.
 using BoxKeysFn = std::uint32_t (*)(const double* low, const double* high, const void* boxes, std::int64_t d,
                                     double limit, double* keys);
@@ -28,7 +29,7 @@ using PointKeysFn = std::int64_t (*)(const double* x, const void* points, std::i
                                      double limit, double* keys, std::int32_t* at);
 
 /// Puts (key, id) at its place among `size` entries that ascend by (key, id); the last one is lost. keys[-1] is minus
-/// infinity. Entries up to the next multiple of eight may change beyond those.
+/// infinity. Entries after these, up to the next multiple of eight, may change.
 using InsertFn = void (*)(double key, std::int64_t id, double* keys, std::int64_t* ids, std::int64_t size);
 
 /// For the operations squares, absolutes and maximum; null for the others.

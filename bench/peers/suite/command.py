@@ -83,7 +83,7 @@ class Run:
             words += ["--bench" if row.script == "ready" else "--command", self.builds.bench]
         elif row.script != "missing":
             words += ["--command", self.builds.command()]
-        if row.script == "ready":
+        if row.script in ("ready", "density"):
             environment["PYTHONPATH"] = str(self.builds.package())
         # The full size of `ready` has searches on one thread, too; PDX has no others.
         one_too = row.script == "ready" and self.size == "full" and options.threads > 1
@@ -92,6 +92,7 @@ class Run:
             words += ["--peers", ",".join(row.peers)]
         if row.script == "density":
             words += [word for peer in row.peers for word in ("--peer", peer)]
+            words += ["--timeout", str(min(600, options.timeout / (len(row.peers) + 1)))]
         if row.script == "cudss":
             words += ["--library", self.cudss(), "--ours", "cuda"]
         return [*words, *self.words(), "--commit", options.commit, "-o", self.output], environment

@@ -14,6 +14,7 @@
 #include "core/poll.hpp"
 #include "core/raw_vector.hpp"
 #include "cpu/density/places.hpp"
+#include "vicinal/error.hpp"
 
 namespace vicinal::cpu {
 
@@ -42,13 +43,13 @@ class LightestEdges {
   explicit LightestEdges(std::int64_t rows)
       : limits_(static_cast<std::size_t>(rows)), edges_(static_cast<std::size_t>(rows)) {}
   static std::uint64_t bytes(std::int64_t rows) {
-    return static_cast<std::uint64_t>(rows) * (sizeof(double) + sizeof(kernels::TreeEdge));
+    return static_cast<std::uint64_t>(rows) * (sizeof(double) + sizeof(Edge));
   }
 
-  /// Comes first for each label.
+  /// Call this first for each label, every round.
   void forget(std::int64_t label) {
     limits_[static_cast<std::size_t>(label)] = kInfinity;
-    edges_[static_cast<std::size_t>(label)] = {};
+    edges_[static_cast<std::size_t>(label)] = {kInfinity, -1, -1};
   }
   /// An edge that is heavier is of no use to the component.
   [[nodiscard]] double limit(std::int64_t label) const noexcept {
@@ -63,31 +64,36 @@ class LightestEdges {
   }
   /// Where no other thread offers to that component.
   void offer_alone(std::int64_t label, const kernels::TreeEdge& edge) {
-    kernels::TreeEdge& best = edges_[static_cast<std::size_t>(label)];
-    if (best.a >= 0 && !lighter(edge, best)) return;
-    best = edge;
+    if (of(label).a >= 0 && !lighter(edge, of(label))) return;
+    edges_[static_cast<std::size_t>(label)] = {edge.key, edge.a, edge.b};
     limit_of(label).store(edge.key, std::memory_order_relaxed);
   }
   void offer(std::int64_t label, const kernels::TreeEdge& edge) {
     if (edge.key > limit(label)) return;
     const std::scoped_lock lock(locks_[static_cast<std::size_t>(label) % locks_.size()]);
-    kernels::TreeEdge& best = edges_[static_cast<std::size_t>(label)];
-    if (best.a >= 0 && !lighter(edge, best)) return;
-    best = edge;
+    if (of(label).a >= 0 && !lighter(edge, of(label))) return;
+    edges_[static_cast<std::size_t>(label)] = {edge.key, edge.a, edge.b};
     lower(label, edge.key);
   }
   /// While no thread offers.
-  [[nodiscard]] const kernels::TreeEdge& of(std::int64_t label) const noexcept {
-    return edges_[static_cast<std::size_t>(label)];
+  [[nodiscard]] kernels::TreeEdge of(std::int64_t label) const noexcept {
+    const Edge& edge = edges_[static_cast<std::size_t>(label)];
+    return {edge.key, edge.a, edge.b};
   }
 
  private:
+  struct Edge {  // without initializers, so that a RawVector leaves it unwritten
+    double key;
+    std::int64_t a;
+    std::int64_t b;
+  };
+
   [[nodiscard]] std::atomic_ref<double> limit_of(std::int64_t label) const noexcept {
     return std::atomic_ref<double>(limits_[static_cast<std::size_t>(label)]);
   }
 
   mutable core::RawVector<double> limits_;
-  core::RawVector<kernels::TreeEdge> edges_;
+  core::RawVector<Edge> edges_;
   std::array<std::mutex, 64> locks_;
 };
 
@@ -120,8 +126,9 @@ class Components {
   [[nodiscard]] std::int64_t largest() const noexcept { return largest_; }
 
   /// Joins each component to the one at the other end of its lightest edge, if it has one, and appends these edges to
-  /// `tree`, each once. Two components may have the same edge, but no circle is longer, because edges have a total
-  /// order; so of two with the same edge the smaller label stays, and all others follow their edges to one that does.
+  /// `tree`, each once. Edges have a total order, so no cycle is longer than two components that have the same edge. Of
+  /// these the one with the smaller label keeps it. All other components follow their edges to it, or to one that has
+  /// no edge.
   void join(const Context& ctx, const LightestEdges& lightest, const Places& places,
             std::vector<kernels::TreeEdge>& tree) {
     for_each_row(ctx, std::ssize(labels_), [&](std::int64_t i) {
@@ -133,7 +140,8 @@ class Components {
       poll.step();
       if (next_[static_cast<std::size_t>(own)] != own) tree.push_back(lightest.of(own));
     }
-    while (shorten_ways(ctx)) {
+    for (int passes = 0; shorten_ways(ctx); ++passes) {
+      if (passes > 64) throw Error(ErrorCode::internal, "spanning tree: components follow each other in a circle");
     }
     std::erase_if(labels_, [&](std::int64_t own) {
       poll.step();
@@ -143,6 +151,7 @@ class Components {
       return true;
     });
     largest_ = *std::max_element(labels_.begin(), labels_.end(), [&](std::int64_t a, std::int64_t b) {
+      poll.step();
       return size_[static_cast<std::size_t>(a)] < size_[static_cast<std::size_t>(b)];
     });
     for_each_row(ctx, rows(), [&](std::int64_t row) {
@@ -155,14 +164,14 @@ class Components {
  private:
   /// The label that a component joins, or its own.
   [[nodiscard]] std::int64_t next_of(std::int64_t own, const LightestEdges& lightest, const Places& places) const {
-    const kernels::TreeEdge& edge = lightest.of(own);
+    const kernels::TreeEdge edge = lightest.of(own);
     if (edge.a < 0) return own;
     const std::int64_t at_a = label(places.place(edge.a));
     const std::int64_t other = at_a == own ? label(places.place(edge.b)) : at_a;
-    const kernels::TreeEdge& back = lightest.of(other);
+    const kernels::TreeEdge back = lightest.of(other);
     return back.a == edge.a && back.b == edge.b && own < other ? own : other;
   }
-  /// Every label that has not come to the end of its way goes at least twice as far. Whether one had not.
+  /// Every label that is not at the end of its way goes at least twice as far. Returns whether there was any.
   bool shorten_ways(const Context& ctx) {
     std::atomic<bool> any{false};
     const auto next = [&](std::int64_t label) {
@@ -180,8 +189,9 @@ class Components {
   }
 
   core::RawVector<std::int64_t> label_;  // [n]
-  core::RawVector<std::int64_t> next_;   // of what was a label: itself, or one that is nearer to the label it has now
-  core::RawVector<std::int64_t> size_;   // of the component with that label
+  core::RawVector<std::int64_t>
+      next_;  // of each label: itself, or the label that it joins; the way ends at the label of all
+  core::RawVector<std::int64_t> size_;  // of the component with that label
   core::RawVector<std::int64_t> labels_;
   std::int64_t largest_ = 0;
 };

@@ -331,7 +331,7 @@ std::uint64_t other_rows_bytes(const Context& ctx, const kernels::SpanningTask& 
   const auto d = static_cast<std::uint64_t>(table.cols());
   if (task.search.method == Method::kdtree) {
     // Children have a label and a core key.
-    return child_count_bound(n) * 16 + static_cast<std::uint64_t>(ctx.threads()) * (d + 8) * sizeof(double);
+    return child_count_bound(n) * 16 + static_cast<std::uint64_t>(ctx.threads()) * 3 * (d + 8) * sizeof(double);
   }
   const std::int64_t most = rows_gathered(table);
   const auto rows = static_cast<std::uint64_t>(most);

@@ -18,14 +18,16 @@ namespace vicinal::cpu {
 
 /// What is known of the edges of each row to rows of other components, beside those of its list.
 struct RowBounds {
-  core::RawVector<double> floor;        ///< [n] no other edge is lighter
-  core::RawVector<std::int64_t> other;  ///< [n] the row at the lightest one, or -1: not known
-  core::RawVector<double> other_key;    ///< [n] its key
+  core::RawVector<double> floor;  ///< [n] no other edge is lighter
+  core::RawVector<std::int64_t>
+      other;                          ///< [n] the row at the lightest one, or -1: not known. If it has
+                                      ///< joined the row's component, the key is still not above that of any other edge
+  core::RawVector<double> other_key;  ///< [n] its key
 
   static std::uint64_t bytes(std::int64_t rows) { return static_cast<std::uint64_t>(rows) * 24; }
 };
 
-/// What all searches look at. Rows are named by their places here, but in edges.
+/// What all searches look at. Rows are named by their places here, except in edges.
 struct Growth {
   const kernels::SpanningTask& task;
   const Places& places;

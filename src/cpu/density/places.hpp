@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <vector>
 
 #include "backend/nearest.hpp"
 #include "core/poll.hpp"
+#include "core/raw_vector.hpp"
 
 namespace vicinal::cpu {
 
@@ -36,7 +36,10 @@ class Places {
       offsets_.push_back(std::ssize(grouped_rows_));
       rows_ = grouped_rows_;
       numbers_.resize(n);
-      std::iota(numbers_.begin(), numbers_.end(), 0);
+      for (std::size_t place = 0; place < n; ++place) {
+        poll.step();
+        numbers_[place] = static_cast<std::int64_t>(place);
+      }
     }
     places_.resize(n);
     for (std::size_t place = 0; place < n; ++place) {
@@ -64,10 +67,9 @@ class Places {
   [[nodiscard]] std::span<const std::int64_t> members(const std::int64_t& group) const noexcept {
     if (!index_.grouped()) return {&group, 1};
     const std::vector<std::int64_t>& offsets = in_tree_ ? offsets_ : index_.member_offsets;
-    const std::vector<std::int64_t>& members = in_tree_ ? numbers_ : index_.members;
-    const auto begin = static_cast<std::size_t>(offsets[static_cast<std::size_t>(group)]);
-    return std::span(members).subspan(begin,
-                                      static_cast<std::size_t>(offsets[static_cast<std::size_t>(group) + 1]) - begin);
+    const std::int64_t* const members = in_tree_ ? numbers_.data() : index_.members.data();
+    const std::int64_t begin = offsets[static_cast<std::size_t>(group)];
+    return {members + begin, static_cast<std::size_t>(offsets[static_cast<std::size_t>(group) + 1] - begin)};
   }
   std::span<const std::int64_t> members(std::int64_t&&) const = delete;
 
@@ -75,10 +77,10 @@ class Places {
   const kernels::Prepared& index_;
   bool in_tree_ = false;
   std::span<const std::int64_t> rows_;      // [n] of each place
-  std::vector<std::int64_t> places_;        // [n] of each row
+  core::RawVector<std::int64_t> places_;    // [n] of each row
   std::vector<std::int64_t> grouped_rows_;  // what `rows_` borrows where there are equal rows
   std::vector<std::int64_t> offsets_;       // [groups + 1]
-  std::vector<std::int64_t> numbers_;       // [n] 0, 1, ...
+  core::RawVector<std::int64_t> numbers_;   // [n] 0, 1, ...
 };
 
 }  // namespace vicinal::cpu

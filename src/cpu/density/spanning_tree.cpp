@@ -19,6 +19,7 @@
 #include <optional>
 
 #include "core/distance.hpp"
+#include "core/in_steps.hpp"
 #include "core/large_pages.hpp"
 #include "core/parallel.hpp"
 #include "core/poll.hpp"
@@ -52,10 +53,14 @@ void move_lists(const Context& ctx, const SpanningTask& task, const Places& plac
   std::vector<std::int64_t> ids(static_cast<std::size_t>(k));
   std::vector<double> keys(static_cast<std::size_t>(k));
   std::vector<std::uint8_t> moved(static_cast<std::size_t>(n), 0);
+  std::int64_t entries = 0;  // since the last look at the token
   const auto copy = [&](std::int64_t from, std::int64_t to) {
     std::copy_n(task.ids.begin() + from * k, k, task.ids.begin() + to * k);
     std::copy_n(task.keys.begin() + from * k, k, task.keys.begin() + to * k);
     moved[static_cast<std::size_t>(to)] = 1;
+    if ((entries += k) < core::kElementsPerStep) return;
+    ctx.check_cancelled();
+    entries = 0;
   };
   core::Poll poll(ctx);
   for (std::int64_t first = 0; first < n; ++first) {
@@ -65,7 +70,6 @@ void move_lists(const Context& ctx, const SpanningTask& task, const Places& plac
     std::copy_n(task.keys.begin() + first * k, k, keys.begin());
     std::int64_t to = first;
     for (; places.row(to) != first; to = places.row(to)) {
-      poll.step();
       copy(places.row(to), to);
     }
     std::copy_n(ids.begin(), k, task.ids.begin() + to * k);
@@ -74,7 +78,7 @@ void move_lists(const Context& ctx, const SpanningTask& task, const Places& plac
   }
 }
 
-/// Names rows by their places, but in edges.
+/// Names rows by their places, except in edges.
 class Boruvka {
  public:
   /// `core_keys`: by place.
@@ -132,9 +136,9 @@ class Boruvka {
     });
   }
 
-  /// The lightest edges that lists and former searches have. Rows of one component mostly follow each other: of these
-  /// one edge is offered. A row is asked only if its lightest edge, which can but become heavier, may be lighter than
-  /// what is known of its component.
+  /// The lightest edges that lists and former searches have. Rows of one component mostly follow each other: for a run
+  /// of them one edge is offered. A row is asked only if its lightest edge, which can only become heavier, may be
+  /// lighter than what is known of its component.
   void offer_known() {
     constexpr std::int64_t kRows = 4096;  // of a task
     core::parallel_for(ctx_, (n_ + kRows - 1) / kRows, [&](std::int64_t task, int /*worker*/) {
@@ -212,7 +216,8 @@ class Boruvka {
     return growth_.bounds.floor[at] <= growth_.edges.limit(own);
   }
 
-  /// The rows that are uncertain, ascending. Of equal rows in one component the first has the lightest edge.
+  /// The rows that are uncertain, in the order of groups. Of equal rows in one component the first has the lightest
+  /// edge.
   std::vector<std::int64_t> uncertain_rows() {
     constexpr std::int64_t kGroups = 4096;  // of a task
     const std::int64_t groups = growth_.places.groups();
@@ -230,7 +235,10 @@ class Boruvka {
     for (const std::vector<std::int64_t>& part : found) size += part.size();
     std::vector<std::int64_t> rows;
     rows.reserve(size);
-    for (const std::vector<std::int64_t>& part : found) rows.insert(rows.end(), part.begin(), part.end());
+    for (const std::vector<std::int64_t>& part : found) {
+      ctx_.check_cancelled();
+      rows.insert(rows.end(), part.begin(), part.end());
+    }
     return rows;
   }
 
@@ -242,17 +250,23 @@ class Boruvka {
       others_ = growth_.places.in_tree() ? other_rows_in_tree(ctx_, growth_) : other_rows_by_screens(ctx_, growth_);
     }
     others_->relabel();
-    others_->search(most_promising(rows));
-    std::erase_if(rows, [&](std::int64_t row) { return !is_uncertain(row); });
+    core::Poll poll(ctx_);
+    others_->search(most_promising(rows, poll));
+    std::erase_if(rows, [&](std::int64_t row) {
+      poll.step();
+      return !is_uncertain(row);
+    });
     others_->search(rows);
   }
 
   /// Of each component the row with the least floor: what it finds spares others their search.
-  std::vector<std::int64_t> most_promising(const std::vector<std::int64_t>& rows) {
+  std::vector<std::int64_t> most_promising(const std::vector<std::int64_t>& rows, core::Poll& poll) {
     std::vector<std::int64_t> first;
     const core::RawVector<double>& floor = growth_.bounds.floor;
-    promising_.assign(static_cast<std::size_t>(n_), -1);
+    promising_.resize(static_cast<std::size_t>(n_));
+    for_each_row(ctx_, n_, [&](std::int64_t row) { promising_[static_cast<std::size_t>(row)] = -1; });
     for (const std::int64_t row : rows) {
+      poll.step();
       std::int64_t& best = promising_[static_cast<std::size_t>(label(row))];
       if (best < 0) first.push_back(label(row));
       if (best < 0 || floor[static_cast<std::size_t>(row)] < floor[static_cast<std::size_t>(best)]) best = row;
@@ -271,9 +285,9 @@ class Boruvka {
   std::int64_t n_;
   std::int64_t k_;
   Growth growth_;
-  core::RawVector<std::int64_t> next_;   // [n] the first entry of each list that may be in another component
-  std::vector<std::int64_t> promising_;  // [n] of the component with that label
-  bool listed_in_order_;                 // lists have the order of edges
+  core::RawVector<std::int64_t> next_;       // [n] the first entry of each list that may be in another component
+  core::RawVector<std::int64_t> promising_;  // [n] of the component with that label
+  bool listed_in_order_;                     // lists have the order of edges
   std::unique_ptr<OtherRows> others_;
   std::int64_t largest_ = -1;
 };

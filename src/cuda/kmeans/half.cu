@@ -305,12 +305,17 @@ __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, 
       if constexpr (kOpen) {
         candidates.take(v, sums, tile);
       } else {
-        if (v.k - std::int64_t{tile} * kTableTile > kTableTile / 2) {
+        // A half or a quarter of the last tile, where all centers are in it: see takes_half.
+        const std::int64_t left = v.k - std::int64_t{tile} * kTableTile;
+        if (left > kTableTile / 2) {
           nearest[0].take<0, 16>(sums, s.mask, tile);
           nearest[1].take<1, 16>(sums, s.mask, tile);
-        } else {  // no center in the other half
+        } else if (left > kTableTile / 4) {
           nearest[0].take<0, 8>(sums, s.mask, tile);
           nearest[1].take<1, 8>(sums, s.mask, tile);
+        } else {
+          nearest[0].take<0, 4>(sums, s.mask, tile);
+          nearest[1].take<1, 4>(sums, s.mask, tile);
         }
       }
     }

@@ -44,9 +44,12 @@ std::int64_t part_of(const Session& session, const plugin::Clustering& task) {
 
 bool takes_half(const Engine& engine, std::int64_t d, std::int64_t k) {
   if (engine.portable || engine.sums.model.width == 0 || d > core::kLargestHalfColumns) return false;
-  const auto scores = static_cast<double>(round_to(k, kTableTile));
-  const double half =
-      scores * std::max(2 * static_cast<double>(core::half_columns(d)) / kHalfRate, 1 / kScoreRate) * 1.5;
+  // All centers of a tile are multiplied; of the last one's a half or a quarter may be compared.
+  const std::int64_t whole = k / kTableTile * kTableTile;
+  std::int64_t last = kTableTile;
+  while (last > kTableTile / 4 && k - whole <= last / 2) last /= 2;
+  const double products = 2.0 * static_cast<double>(round_to(k, kTableTile) * core::half_columns(d)) / kHalfRate;
+  const double half = std::max(products, static_cast<double>(whole + (k > whole ? last : 0)) / kScoreRate) * 1.5;
   const int panel = panel_for(engine, d);
   return panel == 0 || half < static_cast<double>(round_to(k, panel) * (d + 2)) / kFloatRate;
 }

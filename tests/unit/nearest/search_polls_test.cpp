@@ -18,6 +18,7 @@
 #include "counted_polls.hpp"
 #include "cpu/nearest/collector.hpp"
 #include "cpu/nearest/ladder.hpp"
+#include "cpu/nearest/tree/search.hpp"
 #include "cpu/nearest/tree/tree.hpp"
 #include "ops/nearest/index_check.hpp"
 #include "ops/nearest/regress.hpp"
@@ -239,6 +240,33 @@ TEST(Polls, ListsOfTwoWorkers) {
   const std::int64_t sorting = steps_of_sort(list, std::less<>());
   EXPECT_GE(polls_of([&] { all->finish(0); }), (sorting + 2 * kBetweenLooks) / kBetweenLooks);
   EXPECT_GE(polls_of([&] { all->end(); }), kQueries + 2);
+}
+
+// A tree of one node: each batch of rows looks once, and once more for the node.
+TEST(Polls, ListsOfATableWithinItself) {
+  constexpr std::int64_t kRows = 200;
+  const std::vector<float> rows = polled_rows(kRows, 1);
+  const Context ctx = polled_context();
+  const TableView table(rows.data(), kRows, 1);
+  const Index index(ctx, table);
+  const auto tree = kernels::backend_of(ctx).nearest().build_tree(ctx, kernels::prepared_of(index));
+  const auto shape = tree->shape_of(ctx, kernels::prepared_of(index));
+  ASSERT_EQ(shape->nodes.size(), 1 + shape->leaf_sizes.size());  // one node and its leaves
+  std::int64_t batches = 0;
+  for (const std::int64_t size : shape->leaf_sizes) batches += (size + 31) / 32;
+  kernels::NearestTask task;
+  task.index = &kernels::prepared_of(index);
+  task.queries = table;
+  task.self = true;
+  task.k = 3;
+  task.method = Method::kdtree;
+  task.tree = tree.get();
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(kRows * task.k));
+  std::vector<double> distances(ids.size());
+  std::vector<std::int64_t> unused;
+  SearchStats stats;
+  kernels::NearestResult result{ids, distances, unused, unused, stats};
+  EXPECT_GE(polls_of([&] { cpu::nearest_in_tree(ctx, task, result); }), of_tasks(ctx, batches) + 2 * batches);
 }
 
 }  // namespace

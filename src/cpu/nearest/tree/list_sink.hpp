@@ -13,8 +13,8 @@
 
 namespace vicinal::cpu {
 
-/// `limit` as a collector has it, and offers of distinct rows. Short lists are kept sorted, on the stack, and the
-/// result's own memory, which is cold, is written once, at `place`.
+/// Takes offers of distinct rows for one query and keeps the k nearest; `limit` is that of a Collector. Short lists are
+/// kept sorted in the sink itself, and the result's own memory, which is cold, is written once, as list `place`.
 class ListSink {
  public:
   static constexpr bool kTakesBoxes = false;
@@ -64,7 +64,8 @@ class ListSink {
   }
 
  private:
-  static constexpr std::int64_t kFirst = 8;  // of the entries; the one before it is what `insert_` asks for
+  static constexpr std::int64_t kFirst =
+      8;  // index of the first entry; before it is the minus infinity that `insert_` needs
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
 
   bool insert(double key, std::int64_t id) {

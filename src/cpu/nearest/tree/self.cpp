@@ -1,9 +1,9 @@
 // The rows of a leaf go through the tree together. They are near each other, so the boxes that one of them has to look
 // into are mostly those of the others, too: a node is left out for all of them if its box is farther from theirs than
-// every list reaches (TreeKeys::boxes_of_box), and what is left of the leaves is compared with each row. A row's own
-// leaf comes first, so that no list is without a limit afterwards. Points are read in the order of the tree, and those
-// of the leaves around stay in the cache. Which boxes are looked into depends on the leaf, the tree and the task alone,
-// so statistics do not depend on threads.
+// any of their lists reaches (TreeKeys::boxes_of_box); the rows of the leaves that remain are compared with each of
+// them. Their own leaf comes first, so that lists have a limit from then on, unless the leaf has no more than k rows.
+// Points are read in the order of the tree, and those of the leaves around stay in the cache. Which boxes are looked
+// into depends on the leaf, the tree and the task alone, so statistics do not depend on threads.
 #include "cpu/nearest/tree/self.hpp"
 
 #include <algorithm>
@@ -11,11 +11,13 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "core/context_state.hpp"
 #include "core/infinity.hpp"
 #include "core/parallel.hpp"
+#include "core/poll.hpp"
 #include "cpu/nearest/collector.hpp"
 #include "cpu/nearest/tree/keys.hpp"
 #include "cpu/nearest/tree/leaf.hpp"
@@ -26,8 +28,16 @@ namespace vicinal::cpu {
 namespace {
 
 constexpr std::int64_t kTogether = 32;  // rows of a leaf that go through the tree together, at most
-constexpr std::int64_t kLeaves = 16;    // of a task
+constexpr std::int64_t kBatches = 32;   // of a task, at most
+constexpr std::int64_t kTasks = 16;     // of a thread, at least
 constexpr int kSelfStack = (Tree::kMaxDepth + 2) * static_cast<int>(kTreeWidth);
+
+/// Rows of a leaf, at most kTogether: those from a point on, and of its equal rows from one on.
+struct Batch {
+  std::int64_t leaf;  // child of the tree
+  std::int64_t point;
+  std::int64_t member;
+};
 
 /// Rows that go through the tree together.
 struct Group {
@@ -69,7 +79,7 @@ class SelfLists {
         keys_(ctx, task, tree_),
         candidates_(task),
         ranks_(ctx, task, tree_, keys_, candidates_),
-        leaves_(leaves_in_order()),
+        batches_(batches_in_order()),
         in_tree_order_(task.any_order && !task.index->grouped()) {}
 
   void run() {
@@ -77,15 +87,16 @@ class SelfLists {
     groups.reserve(static_cast<std::size_t>(ctx_.threads()));
     for (int worker = 0; worker < ctx_.threads(); ++worker) groups.emplace_back(tree_.cols());
     std::vector<std::int64_t> ranked(static_cast<std::size_t>(ctx_.threads()), 0);
-    const std::int64_t size = std::ssize(leaves_);
+    const std::int64_t size = std::ssize(batches_);
+    const std::int64_t each = std::clamp(size / (kTasks * ctx_.threads()), std::int64_t{1}, kBatches);
     std::atomic<std::int64_t> done{0};
-    core::parallel_for(ctx_, (size + kLeaves - 1) / kLeaves, [&](std::int64_t task, int worker) {
-      const std::int64_t end = std::min(size, (task + 1) * kLeaves);
-      for (std::int64_t i = task * kLeaves; i < end; ++i) {
+    core::parallel_for(ctx_, (size + each - 1) / each, [&](std::int64_t task, int worker) {
+      const std::int64_t end = std::min(size, (task + 1) * each);
+      for (std::int64_t i = task * each; i < end; ++i) {
         ranked[static_cast<std::size_t>(worker)] +=
-            search(leaves_[static_cast<std::size_t>(i)], groups[static_cast<std::size_t>(worker)]);
+            search(batches_[static_cast<std::size_t>(i)], groups[static_cast<std::size_t>(worker)]);
       }
-      const std::int64_t now = done.fetch_add(end - task * kLeaves) + end - task * kLeaves;
+      const std::int64_t now = done.fetch_add(end - task * each) + end - task * each;
       ctx_.report("search", static_cast<double>(now) / static_cast<double>(size));
     });
     result_.stats.survivors += std::accumulate(ranked.begin(), ranked.end(), std::int64_t{0});
@@ -94,43 +105,60 @@ class SelfLists {
   }
 
  private:
-  [[nodiscard]] std::vector<std::int64_t> leaves_in_order() const {
+  [[nodiscard]] std::vector<Batch> batches_in_order() const {
+    core::Poll poll(ctx_);
     std::vector<std::int64_t> leaves;
     for (std::int64_t node = 0; node < tree_.nodes(); ++node) {
       for (std::uint32_t lanes = tree_.lanes(node); lanes != 0; lanes &= lanes - 1) {
+        poll.step();
         const std::int64_t child = Tree::child_of(node, std::countr_zero(lanes));
         if (tree_.child(child).size > 0) leaves.push_back(child);
       }
     }
-    std::sort(leaves.begin(), leaves.end(),
-              [&](std::int64_t a, std::int64_t b) { return tree_.child(a).first < tree_.child(b).first; });
-    return leaves;
+    std::sort(leaves.begin(), leaves.end(), [&](std::int64_t a, std::int64_t b) {
+      poll.step();
+      return tree_.child(a).first < tree_.child(b).first;
+    });
+    std::vector<Batch> batches;
+    batches.reserve(leaves.size() * 2);
+    for (const std::int64_t leaf : leaves) add_batches(leaf, poll, batches);
+    return batches;
+  }
+
+  void add_batches(std::int64_t leaf, core::Poll& poll, std::vector<Batch>& batches) const {
+    const Tree::Child& child = tree_.child(leaf);
+    if (!task_.index->grouped()) {
+      for (std::int64_t point = 0; point < child.size; point += kTogether) {
+        poll.step();
+        batches.push_back({leaf, point, 0});
+      }
+      return;
+    }
+    std::int64_t rows = kTogether;  // of the batch so far
+    for (std::int64_t point = 0; point < child.size; ++point) {
+      std::int64_t left = std::ssize(candidates_.members(point_row(child, point)));
+      for (std::int64_t member = 0; left > 0;) {
+        poll.step();
+        if (rows == kTogether) {
+          batches.push_back({leaf, point, member});
+          rows = 0;
+        }
+        const std::int64_t taken = std::min(left, kTogether - rows);
+        rows += taken;
+        member += taken;
+        left -= taken;
+      }
+    }
+  }
+  /// The distinct row of a leaf's point.
+  [[nodiscard]] const std::int64_t& point_row(const Tree::Child& leaf, std::int64_t point) const {
+    return tree_.shape().order[static_cast<std::size_t>(leaf.first + point)];
   }
 
   // Returns how many points were ranked.
-  std::int64_t search(std::int64_t leaf, Group& group) {
-    const Tree::Child& child = tree_.child(leaf);
-    const std::int64_t* const rows = tree_.shape().order.data() + child.first;
-    const std::int64_t d = tree_.cols();
-    std::int64_t ranked = 0;
-    group.leaf = leaf;
-    for (std::int64_t i = 0; i < child.size; ++i) {
-      for (const std::int64_t row : candidates_.members(rows[i])) {
-        double* const x = group.x.data() + std::ssize(group.queries) * d;
-        keys_.point(tree_.points(child.at), i, x);
-        group.sinks.emplace_back(task_, candidates_, keys_.insert(), result_, row,
-                                 in_tree_order_ ? child.first + i : row);
-        ListSink& sink = group.sinks.back();
-        group.queries.push_back({x, row, sink, false, sink.limit()});
-        if (std::ssize(group.queries) == kTogether) ranked += search(group);
-      }
-    }
-    if (!group.queries.empty()) ranked += search(group);
-    return ranked;
-  }
-
-  std::int64_t search(Group& group) {
+  std::int64_t search(const Batch& batch, Group& group) {
     ctx_.check_cancelled();
+    gather(batch, group);
     bound(group);
     for (Visit<ListSink>& query : group.queries) ranks_.rank(tree_.child(group.leaf), query);
     walk(group);
@@ -142,6 +170,25 @@ class SelfLists {
     group.queries.clear();
     group.sinks.clear();
     return ranked;
+  }
+
+  void gather(const Batch& batch, Group& group) {
+    const Tree::Child& child = tree_.child(batch.leaf);
+    group.leaf = batch.leaf;
+    auto first = static_cast<std::size_t>(batch.member);
+    for (std::int64_t point = batch.point; point < child.size && std::ssize(group.queries) < kTogether; ++point) {
+      const std::span<const std::int64_t> members = candidates_.members(point_row(child, point)).subspan(first);
+      first = 0;
+      for (const std::int64_t row : members) {
+        if (std::ssize(group.queries) == kTogether) break;
+        double* const x = group.x.data() + std::ssize(group.queries) * tree_.cols();
+        keys_.point(tree_.points(child.at), point, x);
+        group.sinks.emplace_back(task_, candidates_, keys_.insert(), result_, row,
+                                 in_tree_order_ ? child.first + point : row);
+        ListSink& sink = group.sinks.back();
+        group.queries.push_back({x, row, sink, false, sink.limit()});
+      }
+    }
   }
 
   void bound(Group& group) const {
@@ -166,11 +213,9 @@ class SelfLists {
     stack_keys[size] = 0;
     stack[size++] = 0;
     double reach = group.reach();
-    std::int64_t opened = 0;
     while (size > 0) {
       if (stack_keys[--size] > reach) continue;
       const std::int64_t node = tree_.child(stack[size]).at;
-      if (++opened % 16 == 0) ctx_.check_cancelled();
       alignas(64) double keys[kTreeWidth];
       const std::uint32_t near =
           keys_.boxes_of_box(group.low.data(), group.high.data(), tree_.boxes(node), reach, keys) & tree_.lanes(node);
@@ -191,6 +236,7 @@ class SelfLists {
         stack_keys[place] = keys[lane];
         stack[place] = child;
       }
+      ctx_.check_cancelled();
       if (leaves == 0) continue;
       for (Visit<ListSink>& query : group.queries) rank_leaves(node, leaves, query);
       reach = group.reach();
@@ -222,8 +268,8 @@ class SelfLists {
   TreeKeys keys_;
   Candidates candidates_;
   LeafRanks ranks_;
-  std::vector<std::int64_t> leaves_;  // children of the tree, in its order
-  bool in_tree_order_;                // lists are written one after the other
+  std::vector<Batch> batches_;  // in the order of the tree
+  bool in_tree_order_;          // lists are written one after the other
 };
 
 }  // namespace
@@ -244,7 +290,8 @@ void self_lists(const Context& ctx, const kernels::NearestTask& task, kernels::N
 
 std::uint64_t self_lists_bytes(const Context& ctx, const kernels::NearestTask& task) {
   const auto leaves = static_cast<std::uint64_t>(task.index->distinct_rows()) / 8 + 1;
-  return leaves * 2 * sizeof(std::int64_t) +
+  const std::uint64_t batches = leaves + static_cast<std::uint64_t>(task.index->table.rows()) / kTogether;
+  return leaves * sizeof(std::int64_t) + 2 * batches * sizeof(Batch) +
          static_cast<std::uint64_t>(ctx.threads()) * Group::bytes(task.index->table.cols());
 }
 

@@ -12,9 +12,11 @@
 //      rounds once; the maximum is exact; power(t, p) is within 2^-90 of exact before its one rounding, while
 //      neighboring floats t < t' have (t' / t)^p >= 1 + 2^-53, so that it cannot swap them; the tree of sums is
 //      additions. By induction over the steps the box's key is at most the point's.   []
-// For all queries between low_j and high_j the gap is g_j = max(fl(lo_j - high_j), fl(low_j - hi_j), 0): since x_j <=
-// high_j, fl(lo_j - high_j) <= fl(lo_j - x_j), and the same on the other side. So the key of two boxes is at most the
-// key of the one and any point in the other, which is at most that of two points.   []
+// The key of two boxes is the key function of the gaps g_j = max(fl(lo_j - high_j), fl(low_j - hi_j), 0) of a box to
+// another one from low_j to high_j.
+// Claim: it is at most key(x, y) for every point x of the other box and y of the first.
+// Proof: x_j <= high_j gives fl(lo_j - high_j) <= fl(lo_j - x_j), and low_j <= x_j the same of the other side. So it is
+// at most the key of x and the first box, which is at most key(x, y).   []
 // The farthest key of the box is the key function of h_j = max(fl(hi_j - x_j), fl(x_j - lo_j)).
 // Claim: farthest key >= key(x, y) for every point y of the box, with no allowance for rounding either.
 // Proof: lo_j <= y_j <= hi_j gives y_j - x_j <= hi_j - x_j and x_j - y_j <= x_j - lo_j, and rounding keeps that order:
