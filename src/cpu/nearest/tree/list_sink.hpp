@@ -19,11 +19,11 @@ class ListSink {
  public:
   static constexpr bool kTakesBoxes = false;
   static constexpr std::int64_t kMaxSorted = 32;
-  ListSink(const kernels::NearestTask& task, const Candidates& candidates, InsertFn insert,
+  ListSink(const kernels::NearestTask& task, const Candidates& candidates, InsertFn insert_entry,
            kernels::NearestResult& result, std::int64_t query, std::int64_t place)
       : task_(task),
         candidates_(candidates),
-        insert_(insert),
+        insert_(insert_entry),
         query_(query),
         k_(task.k),
         keys_(result.distances.data() + place * k_),
