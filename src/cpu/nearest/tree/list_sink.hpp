@@ -54,10 +54,10 @@ class ListSink {
     if (k_ > kMaxSorted) {
       heap_.sort();
     } else {
-      std::copy_n(sorted_keys_ + kFirst, k_, keys_);
-      std::copy_n(sorted_ids_ + kFirst, k_, ids_);
       size = k_;
-      while (size > 0 && ids_[size - 1] == kNone) --size;
+      while (size > 0 && sorted_ids_[kFirst + size - 1] == kNone) --size;
+      std::copy_n(sorted_keys_ + kFirst, size, keys_);
+      std::copy_n(sorted_ids_ + kFirst, size, ids_);
     }
     for (std::int64_t i = 0; i < size; ++i) keys_[i] = task_.reported(keys_[i]);
     if (size < k_) ids_[size] = -1;
