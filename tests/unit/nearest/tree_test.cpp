@@ -26,6 +26,7 @@
 #include "ops/nearest/index_file.hpp"
 #include "plugin/cuda/tree.hpp"
 #include "vicinal/knn.hpp"
+#include "vicinal/spanning_tree.hpp"
 
 namespace vicinal {
 namespace {
@@ -352,6 +353,55 @@ TEST(Tree, BuildingIsCancelled) {
   const kernels::Prepared index = prepared(ctx, TableView(rows.data(), 100000, 3));
   token.cancel();
   EXPECT_THROW(cpu::Tree::build(ctx, index), Error);
+}
+
+/// Points of a grid of `side` in each column, in a random order: most distances are equal, and boxes touch the limits.
+std::vector<double> shuffled_grid(std::int64_t side, std::int64_t d, std::uint64_t seed) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(d == 1 ? side : side * side));
+  std::iota(order.begin(), order.end(), 0);
+  std::mt19937_64 random(seed);
+  std::shuffle(order.begin(), order.end(), random);
+  std::vector<double> rows;
+  for (const std::int64_t at : order) {
+    rows.push_back(static_cast<double>(at % side));
+    if (d == 2) rows.push_back(static_cast<double>(at / side));
+  }
+  return rows;
+}
+
+TEST(TreeOfAGrid, ListsWithinItselfAreThoseOfAllPairs) {
+  const Context ctx = Context::cpu({.threads = 2});
+  for (const std::int64_t d : {1, 2}) {
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      const std::vector<double> rows = shuffled_grid(d == 1 ? 3000 : 60, d, seed);
+      const TableView table(rows.data(), std::ssize(rows) / d, d);
+      for (const Metric metric : {Metric::euclidean, Metric::manhattan, Metric::chebyshev}) {
+        for (const std::int64_t k : {1, 2, 3, 4, 7, 12, 32}) {
+          const NeighborGraph found = knn(ctx, table, {.k = k, .metric = metric, .method = Method::kdtree});
+          const NeighborGraph wanted = knn(ctx, table, {.k = k, .metric = metric, .method = Method::direct});
+          EXPECT_EQ(found.ids, wanted.ids) << d << " columns, k " << k << ", " << name_of(metric);
+          EXPECT_EQ(found.distances, wanted.distances);
+        }
+      }
+    }
+  }
+}
+
+TEST(TreeOfAGrid, SpanningTreesAreThoseOfAllPairs) {
+  const Context ctx = Context::cpu({.threads = 2});
+  for (const std::int64_t d : {1, 2}) {
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      const std::vector<double> rows = shuffled_grid(d == 1 ? 3000 : 60, d, seed);
+      const TableView table(rows.data(), std::ssize(rows) / d, d);
+      for (const std::int64_t least : {1, 2, 5, 12}) {
+        const SpanningTree found = minimum_spanning_tree(ctx, table, {.min_samples = least, .method = Method::kdtree});
+        const SpanningTree wanted = minimum_spanning_tree(ctx, table, {.min_samples = least, .method = Method::direct});
+        EXPECT_EQ(found.a, wanted.a) << d << " columns, min_samples " << least;
+        EXPECT_EQ(found.b, wanted.b) << d << " columns, min_samples " << least;
+        EXPECT_EQ(found.lengths, wanted.lengths);
+      }
+    }
+  }
 }
 
 class TreeFile : public testing::Test {
