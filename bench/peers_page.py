@@ -55,7 +55,8 @@ def tables(writer, group):
         for p, line in enumerate(row.peers):
             at = f"rows[{r}].peers[{p}]"
             if "ratio" not in line:
-                reasons.append(f"`{row.row}`, {line.peer}: {line.reason.rstrip('.')}.")
+                case = f" ({line.case})" if line.get("case") else ""
+                reasons.append(f"`{row.row}`{case}, {line.peer}: {line.reason.rstrip('.')}.")
                 continue
             case = [f"{at}.case"] if line.get("case") else []
             version = [f"{at}.version"] if line.get("version") else []

@@ -40,7 +40,7 @@ struct Optics {
 /// equally far, the one with the smaller number comes first. The same bits for every method, thread count and
 /// instruction set.
 ///
-/// Memory is O(n) for every `max_eps`: 16 n k bytes for lists of k = min(max(min_samples + 4, 6), n - 1) neighbors,
+/// Memory is O(n) for every `max_eps`: 16 n k bytes for lists of k = min(min_samples + 4, n - 1) neighbors,
 /// and about 100 n bytes; with the methods fused and direct also the table as float64. Time: that of `knn` with this k;
 /// then with method kdtree some searches for each row, all on one thread, and with the other methods the keys of all
 /// pairs of rows.

@@ -319,7 +319,7 @@ def minimum_spanning_tree(table: Any, **options: Unpack[SpanningTreeOptions]) ->
     Edges are ordered by (length, smaller row, larger row), so there is only one such tree. Raises InvalidArgument for
     options outside their domain, BadData naming row and column of NaN and infinity, OverMemory before work begins, also
     for a table that does not fit into a device's memory, and DeviceUnavailable for several devices. Time of `knn` with
-    max(min_samples + 5, 6) neighbors, and of up to log2 n further searches; memory, of the device where there is one,
+    min_samples + 5 neighbors, and of up to log2 n further searches; memory, of the device where there is one,
     of 16 bytes per neighbor and about 200 n bytes.
     """
     return SpanningTree(_core.spanning_tree(table, options))
@@ -375,7 +375,7 @@ def optics(table: Any, **options: Unpack[OpticsOptions]) -> Optics:
 
     Raises InvalidArgument for options outside their domain and "inner_product", BadData naming row and column of NaN
     and infinity, OverMemory before work begins, DeviceUnavailable for a CUDA device. Time of `knn` with
-    max(min_samples + 4, 6) neighbors, and of some searches per row in a kd-tree, or else of all pairs of rows; O(n)
+    min_samples + 4 neighbors, and of some searches per row in a kd-tree, or else of all pairs of rows; O(n)
     memory, without a kd-tree O(n d).
     """
     return Optics(_core.optics(table, options))

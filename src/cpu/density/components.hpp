@@ -189,9 +189,8 @@ class Components {
   }
 
   core::RawVector<std::int64_t> label_;  // [n]
-  core::RawVector<std::int64_t>
-      next_;  // of each label: itself, or the label that it joins; the way ends at the label of all
-  core::RawVector<std::int64_t> size_;  // of the component with that label
+  core::RawVector<std::int64_t> next_;   // of each label: itself, or one that it joins
+  core::RawVector<std::int64_t> size_;   // of the component with that label
   core::RawVector<std::int64_t> labels_;
   std::int64_t largest_ = 0;
 };

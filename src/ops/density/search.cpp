@@ -37,9 +37,8 @@ void check_density_search(const TableView& table, Metric metric, double p, Metho
 }
 
 std::int64_t listed_neighbors(std::int64_t rows, std::int64_t rank) {
-  constexpr std::int64_t kFewest = 6;
   constexpr std::int64_t kBeyondCore = 5;
-  return std::min(rows - 1, std::max(kFewest, rank + kBeyondCore));
+  return std::min(rows - 1, std::max<std::int64_t>(rank, 1) + kBeyondCore);
 }
 
 KeyLists::KeyLists(const Context& ctx, std::int64_t rows, std::int64_t k) {
