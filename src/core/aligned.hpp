@@ -8,9 +8,12 @@
 #include <new>
 #include <type_traits>
 
+#include "core/large_pages.hpp"
+
 namespace vicinal::core {
 
-/// Uninitialized storage of `size` trivial elements; `reserve` keeps what is large enough and forgets the contents.
+/// Uninitialized storage of `size` trivial elements, in large pages if it is large; `reserve` keeps what is large
+/// enough and forgets the contents.
 template <class T>
 class AlignedArray {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -25,6 +28,7 @@ class AlignedArray {
     data_.reset(static_cast<T*>(std::aligned_alloc(64, bytes)));
     size_ = data_ ? size : 0;
     if (!data_) throw std::bad_alloc();
+    if (bytes >= 2 * kLargePage) prefer_large_pages(data_.get(), bytes);
   }
   [[nodiscard]] T* data() noexcept { return data_.get(); }
   [[nodiscard]] const T* data() const noexcept { return data_.get(); }

@@ -62,6 +62,11 @@ class LightestEdges {
     while (key < before && !limit.compare_exchange_weak(before, key, std::memory_order_relaxed)) {
     }
   }
+  /// Instead of `forget` and an offer, where no other thread offers to that component; `edge` may have no rows.
+  void set(std::int64_t label, const kernels::TreeEdge& edge) {
+    edges_[static_cast<std::size_t>(label)] = {edge.key, edge.a, edge.b};
+    limits_[static_cast<std::size_t>(label)] = edge.key;
+  }
   /// Where no other thread offers to that component.
   void offer_alone(std::int64_t label, const kernels::TreeEdge& edge) {
     if (of(label).a >= 0 && !lighter(edge, of(label))) return;
@@ -135,21 +140,11 @@ class Components {
       const std::int64_t own = labels_[static_cast<std::size_t>(i)];
       next_[static_cast<std::size_t>(own)] = next_of(own, lightest, places);
     });
-    core::Poll poll(ctx);
-    for (const std::int64_t own : labels_) {
-      poll.step();
-      if (next_[static_cast<std::size_t>(own)] != own) tree.push_back(lightest.of(own));
-    }
     for (int passes = 0; shorten_ways(ctx); ++passes) {
       if (passes > 64) throw Error(ErrorCode::internal, "spanning tree: components follow each other in a circle");
     }
-    std::erase_if(labels_, [&](std::int64_t own) {
-      poll.step();
-      const std::int64_t root = next_[static_cast<std::size_t>(own)];
-      if (root == own) return false;
-      size_[static_cast<std::size_t>(root)] += size_[static_cast<std::size_t>(own)];
-      return true;
-    });
+    collect_joined(ctx, lightest, tree);
+    core::Poll poll(ctx);
     largest_ = *std::max_element(labels_.begin(), labels_.end(), [&](std::int64_t a, std::int64_t b) {
       poll.step();
       return size_[static_cast<std::size_t>(a)] < size_[static_cast<std::size_t>(b)];
@@ -170,6 +165,47 @@ class Components {
     const std::int64_t other = at_a == own ? label(places.place(edge.b)) : at_a;
     const kernels::TreeEdge back = lightest.of(other);
     return back.a == edge.a && back.b == edge.b && own < other ? own : other;
+  }
+  /// Keeps the labels that are at the end of their ways, adds up the sizes, and appends the edges of the others.
+  void collect_joined(const Context& ctx, const LightestEdges& lightest, std::vector<kernels::TreeEdge>& tree) {
+    constexpr std::int64_t kLabels = 1 << 14;  // of a task
+    struct Part {
+      std::vector<std::int64_t> left;
+      std::size_t first_edge = 0;
+    };
+    const std::int64_t labels = std::ssize(labels_);
+    std::vector<Part> parts(static_cast<std::size_t>((labels + kLabels - 1) / kLabels));
+    const auto for_each_label = [&](const auto& visit) {
+      core::parallel_for(ctx, std::ssize(parts), [&](std::int64_t task, int /*worker*/) {
+        for (std::int64_t i = task * kLabels; i < std::min(labels, (task + 1) * kLabels); ++i) {
+          const std::int64_t own = labels_[static_cast<std::size_t>(i)];
+          visit(parts[static_cast<std::size_t>(task)], own, next_[static_cast<std::size_t>(own)]);
+        }
+      });
+    };
+    for_each_label([&](Part& part, std::int64_t own, std::int64_t root) {
+      if (root == own) {
+        part.left.push_back(own);
+        return;
+      }
+      std::atomic_ref<std::int64_t>(size_[static_cast<std::size_t>(root)])
+          .fetch_add(size_[static_cast<std::size_t>(own)], std::memory_order_relaxed);
+    });
+    std::size_t edges = tree.size();
+    for (std::int64_t i = 0; i < std::ssize(parts); ++i) {
+      Part& part = parts[static_cast<std::size_t>(i)];
+      part.first_edge = edges;
+      edges += static_cast<std::size_t>(std::min(kLabels, labels - i * kLabels)) - part.left.size();
+    }
+    tree.resize(edges);
+    for_each_label([&](Part& part, std::int64_t own, std::int64_t root) {
+      if (root != own) tree[part.first_edge++] = lightest.of(own);
+    });
+    labels_.clear();
+    for (const Part& part : parts) {
+      ctx.check_cancelled();
+      labels_.insert(labels_.end(), part.left.begin(), part.left.end());
+    }
   }
   /// Every label that is not at the end of its way goes at least twice as far. Returns whether there was any.
   bool shorten_ways(const Context& ctx) {

@@ -9,11 +9,8 @@
 #include <cmath>
 
 #include "core/parallel.hpp"
-#include "core/poll.hpp"
-#include "core/table_access.hpp"
 #include "cpu/density/gathered.hpp"
 #include "cpu/nearest/nearest.hpp"
-#include "cpu/nearest/tree/walk.hpp"
 #include "cpu/nearest/wide_rows.hpp"
 
 namespace vicinal::cpu {
@@ -51,165 +48,6 @@ void Pursuit::finish(Growth& growth) const {
 }
 
 namespace {
-
-constexpr std::int64_t kSearchesPerTask = 32;
-
-class InTree final : public OtherRows {
- public:
-  InTree(const Context& ctx, Growth& growth)
-      : ctx_(ctx),
-        growth_(growth),
-        tree_(static_cast<const Tree&>(*growth.task.search.tree)),
-        keys_(ctx, growth.task.search, tree_),
-        labels_(children()),
-        queries_(static_cast<std::size_t>(ctx.threads()), Query(padded())) {
-    if (growth.core_keys.empty()) return;
-    cores_.assign(children(), kInfinity);
-    core::Poll poll(ctx_);
-    from_the_leaves(tree_, [&](std::int64_t at) {
-      double& least = cores_[static_cast<std::size_t>(at)];
-      for_each_part(
-          at, poll,
-          [&](std::int64_t group) { least = std::min(least, growth_.core(growth_.places.members(group)[0])); },
-          [&](std::int64_t child) { least = std::min(least, cores_[static_cast<std::size_t>(child)]); });
-    });
-  }
-
-  void relabel() override {
-    core::Poll poll(ctx_);
-    from_the_leaves(tree_, [&](std::int64_t at) {
-      constexpr std::int64_t kNone = -2;
-      std::int64_t label = kNone;
-      const auto add = [&](std::int64_t other) { label = label == kNone || label == other ? other : -1; };
-      for_each_part(
-          at, poll, [&](std::int64_t group) { add(growth_.group_label(group)); },
-          [&](std::int64_t child) { add(labels_[static_cast<std::size_t>(child)]); });
-      labels_[static_cast<std::size_t>(at)] = label;
-    });
-  }
-
-  void search(std::span<const std::int64_t> rows) override {
-    const auto size = static_cast<std::int64_t>(rows.size());
-    core::parallel_for(ctx_, (size + kSearchesPerTask - 1) / kSearchesPerTask, [&](std::int64_t task, int worker) {
-      Query& query = queries_[static_cast<std::size_t>(worker)];
-      const auto first = static_cast<std::size_t>(task * kSearchesPerTask);
-      const auto end = static_cast<std::size_t>(std::min(size, (task + 1) * kSearchesPerTask));
-      if (pass_over(rows.subspan(first, end - first), query)) return;
-      for (const std::int64_t row : rows.subspan(first, end - first)) {
-        Visitor visitor{*this, Pursuit(growth_, row)};
-        if (growth_.bounds.floor[static_cast<std::size_t>(row)] > growth_.edges.limit(visitor.pursuit.label()))
-          continue;
-        read(row, query.x);
-        walk(ctx_, tree_, keys_, query.x.data(), visitor);
-        visitor.pursuit.finish(growth_);
-      }
-    });
-  }
-
- private:
-  struct Query {
-    explicit Query(std::int64_t d)
-        : x(static_cast<std::size_t>(d)), low(static_cast<std::size_t>(d)), high(static_cast<std::size_t>(d)) {}
-
-    std::vector<double> x;
-    std::vector<double> low;  // of several rows
-    std::vector<double> high;
-  };
-
-  void read(std::int64_t row, std::vector<double>& x) const {
-    const std::int64_t of_table = growth_.places.row(row);
-    core::widen_rows(growth_.task.search.queries, of_table, of_table + 1, x.data());
-  }
-
-  /// Passes over rows of one component that have no edge of use, if their box alone shows it. Rows that follow each
-  /// other in the order of the tree are near each other, and most of a large component are inside of it.
-  bool pass_over(std::span<const std::int64_t> rows, Query& query) {
-    const std::int64_t label = growth_.components.label(rows.front());
-    double core = kInfinity;
-    std::fill(query.low.begin(), query.low.end(), kInfinity);
-    std::fill(query.high.begin(), query.high.end(), -kInfinity);
-    for (const std::int64_t row : rows) {
-      if (growth_.components.label(row) != label) return false;
-      core = std::min(core, growth_.core(row));
-      read(row, query.x);
-      for (std::size_t j = 0; j < query.x.size(); ++j) {
-        query.low[j] = std::min(query.low[j], query.x[j]);
-        query.high[j] = std::max(query.high[j], query.x[j]);
-      }
-    }
-    const double limit = growth_.edges.limit(label);
-    if (may_find(query, label, core, limit)) return false;
-    for (const std::int64_t row : rows) {
-      double& floor = growth_.bounds.floor[static_cast<std::size_t>(row)];
-      floor = std::max(floor, std::nextafter(limit, kInfinity));
-    }
-    return true;
-  }
-
-  /// Whether a leaf may have an edge of use to a row between `low` and `high`, of a component and with a core key of at
-  /// least `core`.
-  bool may_find(const Query& query, std::int64_t label, double core, double limit) const {
-    constexpr int kStack = (Tree::kMaxDepth + 2) * static_cast<int>(kTreeWidth);
-    std::int64_t stack[kStack];
-    int size = 0;
-    stack[size++] = 0;
-    for (std::int64_t opened = 1; size > 0; ++opened) {
-      if (opened % 16 == 0) ctx_.check_cancelled();
-      const Tree::Child& child = tree_.child(stack[--size]);
-      if (child.size > 0) return true;
-      alignas(64) double keys[kTreeWidth];
-      keys_.boxes_of_box(query.low.data(), query.high.data(), tree_.boxes(child.at), kInfinity, keys);
-      for (std::uint32_t lanes = tree_.lanes(child.at); lanes != 0; lanes &= lanes - 1) {
-        const std::int64_t at = Tree::child_of(child.at, std::countr_zero(lanes));
-        if (may_have(at, label, core, keys[std::countr_zero(lanes)], limit)) stack[size++] = at;
-      }
-    }
-    return false;
-  }
-
-  /// Whether a child may have a row of another component whose edge is of use, by the key of its box.
-  [[nodiscard]] bool may_have(std::int64_t child, std::int64_t label, double core, double key, double limit) const {
-    const auto at = static_cast<std::size_t>(child);
-    if (labels_[at] == label) return false;
-    return growth_.key(core, cores_.empty() ? -kInfinity : cores_[at], key) <= limit;
-  }
-
-  struct Visitor {
-    static constexpr bool kByPlace = true;
-    InTree& search;
-    Pursuit pursuit;
-
-    [[nodiscard]] double limit() const { return pursuit.limit(search.growth_); }
-    [[nodiscard]] bool enters(std::int64_t child, double key) const {
-      return search.may_have(child, pursuit.label(), pursuit.core(), key, search.growth_.edges.limit(pursuit.label()));
-    }
-    void offer(double key, std::int64_t group) { pursuit.offer(search.growth_, key, group); }
-  };
-
-  [[nodiscard]] std::size_t children() const { return static_cast<std::size_t>(1 + tree_.nodes() * kTreeWidth); }
-  [[nodiscard]] std::int64_t padded() const { return (tree_.cols() + 7) / 8 * 8; }
-  /// Of a child the groups of a leaf, or the children of a node.
-  template <class Group, class Child>
-  void for_each_part(std::int64_t at, core::Poll& poll, const Group& group, const Child& child_of) const {
-    const Tree::Child& child = tree_.child(at);
-    for (std::int64_t i = 0; i < child.size; ++i) {
-      poll.step();
-      group(child.first + i);
-    }
-    if (child.size > 0) return;
-    for (std::uint32_t lanes = tree_.lanes(child.at); lanes != 0; lanes &= lanes - 1) {
-      child_of(Tree::child_of(child.at, std::countr_zero(lanes)));
-    }
-  }
-
-  const Context& ctx_;
-  Growth& growth_;
-  const Tree& tree_;
-  TreeKeys keys_;
-  std::vector<std::int64_t> labels_;  // [children] the component of all their rows, or -1: several
-  std::vector<double> cores_;         // [children] the least core key
-  std::vector<Query> queries_;
-};
 
 constexpr std::int64_t kGatheredBytes = std::int64_t{32} << 20;
 constexpr std::int64_t kSampleRows = 128;
@@ -317,22 +155,13 @@ class ByScreens final : public OtherRows {
 
 }  // namespace
 
-std::unique_ptr<OtherRows> other_rows_in_tree(const Context& ctx, Growth& growth) {
-  return std::make_unique<InTree>(ctx, growth);
-}
-
 std::unique_ptr<OtherRows> other_rows_by_screens(const Context& ctx, Growth& growth) {
   return std::make_unique<ByScreens>(ctx, growth);
 }
 
-std::uint64_t other_rows_bytes(const Context& ctx, const kernels::SpanningTask& task) {
+std::uint64_t other_rows_by_screens_bytes(const Context& ctx, const kernels::SpanningTask& task) {
   const TableView& table = task.search.queries;
-  const auto n = static_cast<std::uint64_t>(table.rows());
   const auto d = static_cast<std::uint64_t>(table.cols());
-  if (task.search.method == Method::kdtree) {
-    // Children have a label and a core key.
-    return child_count_bound(n) * 16 + static_cast<std::uint64_t>(ctx.threads()) * 3 * (d + 8) * sizeof(double);
-  }
   const std::int64_t most = rows_gathered(table);
   const auto rows = static_cast<std::uint64_t>(most);
   const std::uint64_t sample = (kSampleRows + 1024) * d * 2 * sizeof(double);

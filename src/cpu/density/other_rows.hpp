@@ -44,7 +44,10 @@ struct Growth {
     return core_keys.empty() ? -kInfinity : core_keys[static_cast<std::size_t>(row)];
   }
   [[nodiscard]] double key(double core_a, double core_b, double pair_key) const noexcept {
-    return std::max({core_a, core_b, pair_key / task.divisor});
+    return std::max({core_a, core_b, divided(pair_key)});
+  }
+  [[nodiscard]] double divided(double pair_key) const noexcept {
+    return task.divisor == 1 ? pair_key : pair_key / task.divisor;
   }
   [[nodiscard]] kernels::TreeEdge edge(double key, std::int64_t i, std::int64_t j) const noexcept {
     return edge_of(key, places.row(i), places.row(j));
@@ -84,12 +87,14 @@ class OtherRows {
   virtual ~OtherRows() = default;
   /// Components have changed.
   virtual void relabel() = 0;
-  /// Finds the lightest edge of each of these rows, unless it is heavier than one of its component.
+  /// Finds the lightest edge of each of these rows, unless it is heavier than one of its component. In a tree they
+  /// ascend.
   virtual void search(std::span<const std::int64_t> rows) = 0;
 };
 
 std::unique_ptr<OtherRows> other_rows_in_tree(const Context& ctx, Growth& growth);
 std::unique_ptr<OtherRows> other_rows_by_screens(const Context& ctx, Growth& growth);
-std::uint64_t other_rows_bytes(const Context& ctx, const kernels::SpanningTask& task);
+std::uint64_t other_rows_in_tree_bytes(const Context& ctx, const kernels::SpanningTask& task);
+std::uint64_t other_rows_by_screens_bytes(const Context& ctx, const kernels::SpanningTask& task);
 
 }  // namespace vicinal::cpu

@@ -72,6 +72,10 @@ class Places {
     return {members + begin, static_cast<std::size_t>(offsets[static_cast<std::size_t>(group) + 1] - begin)};
   }
   std::span<const std::int64_t> members(std::int64_t&&) const = delete;
+  /// Only in a tree: the place of the first row of a group; of `groups()`: the number of rows.
+  [[nodiscard]] std::int64_t first_place(std::int64_t group) const noexcept {
+    return index_.grouped() ? offsets_[static_cast<std::size_t>(group)] : group;
+  }
 
  private:
   const kernels::Prepared& index_;

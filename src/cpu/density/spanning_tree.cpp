@@ -33,6 +33,8 @@ namespace {
 using kernels::SpanningTask;
 using kernels::TreeEdge;
 
+constexpr std::int64_t kLongList = 1024;  // entries, for which the cancel token is looked at
+
 /// Of minkowski the lists' distances are roots: their keys are computed again.
 void make_keys(const Context& ctx, const SpanningTask& task, const Places& listed) {
   const kernels::NearestTask& search = task.search;
@@ -81,8 +83,9 @@ void move_lists(const Context& ctx, const SpanningTask& task, const Places& plac
 /// Names rows by their places, except in edges.
 class Boruvka {
  public:
-  /// `core_keys`: by place.
-  Boruvka(const Context& ctx, const SpanningTask& task, const Places& places, std::span<const double> core_keys)
+  /// The lists are in the order of places and have ids of rows, which are replaced by places. Writes `core_keys`, by
+  /// place.
+  Boruvka(const Context& ctx, const SpanningTask& task, const Places& places, std::span<double> core_keys)
       : ctx_(ctx),
         n_(task.search.queries.rows()),
         k_(task.search.k),
@@ -95,9 +98,14 @@ class Boruvka {
     growth_.bounds.other_key.resize(rows);
     if (places.grouped()) growth_.group_labels.resize(static_cast<std::size_t>(places.groups()));
     for_each_row(ctx_, n_, [&](std::int64_t row) {
+      if (k_ > kLongList) ctx_.check_cancelled();
       const auto at = static_cast<std::size_t>(row);
-      const double last = growth_.task.keys[static_cast<std::size_t>((row + 1) * k_ - 1)];
-      growth_.bounds.floor[at] = k_ == n_ - 1 ? kInfinity : growth_.key(growth_.core(row), -kInfinity, last);
+      const auto list = static_cast<std::size_t>(row * k_);
+      const auto k = static_cast<std::size_t>(k_);
+      for (std::int64_t& id : task.ids.subspan(list, k)) id = places.place(id);
+      if (!core_keys.empty()) core_keys[at] = task.keys[list + static_cast<std::size_t>(task.rank) - 1];
+      growth_.bounds.floor[at] =
+          k_ == n_ - 1 ? kInfinity : growth_.key(growth_.core(row), -kInfinity, task.keys[list + k - 1]);
       growth_.bounds.other[at] = -1;
       next_[at] = 0;
     });
@@ -108,9 +116,13 @@ class Boruvka {
       largest_ = growth_.components.largest();
       label_groups();
       const auto& labels = growth_.components.labels();
-      for_each_row(ctx_, std::ssize(labels),
-                   [&](std::int64_t i) { growth_.edges.forget(labels[static_cast<std::size_t>(i)]); });
-      offer_known();
+      if (std::ssize(labels) == n_) {
+        offer_nearest();
+      } else {
+        for_each_row(ctx_, std::ssize(labels),
+                     [&](std::int64_t i) { growth_.edges.forget(labels[static_cast<std::size_t>(i)]); });
+        offer_known();
+      }
       search_uncertain();
       join(tree);
       ctx_.report("tree", static_cast<double>(tree.size()) / static_cast<double>(n_ - 1));
@@ -171,6 +183,15 @@ class Boruvka {
     });
   }
 
+  /// The same in the first round, in which every row is a component.
+  void offer_nearest() {
+    for_each_row(ctx_, n_, [&](std::int64_t row) {
+      if (k_ > kLongList) ctx_.check_cancelled();
+      const Known known = row == largest_ ? Known{} : nearest_listed<true>(row, 0, row);
+      growth_.edges.set(row, known.other < 0 ? TreeEdge{kInfinity, -1, -1} : growth_.edge(known.key, row, known.other));
+    });
+  }
+
   struct Known {
     double key = kInfinity;
     std::int64_t other = -1;  // -1: none
@@ -184,14 +205,23 @@ class Boruvka {
       bounds.other[at] = -1;
     }
     const std::int64_t* const ids = growth_.task.ids.data() + row * k_;
-    const double* const keys = growth_.task.keys.data() + row * k_;
     std::int64_t& next = next_[at];
     while (next < k_ && label(ids[next]) == own) ++next;
+    return nearest_listed<false>(row, next, own);
+  }
+  /// The lightest edge of a row to one in its list, from an entry on, that is in another component.
+  template <bool kAllAlone>
+  Known nearest_listed(std::int64_t row, std::int64_t next, std::int64_t own) {
+    const std::int64_t* const ids = growth_.task.ids.data() + row * k_;
+    const double* const keys = growth_.task.keys.data() + row * k_;
+    RowBounds& bounds = growth_.bounds;
+    const auto at = static_cast<std::size_t>(row);
+    const double core = growth_.core(row);
     Known best;
     for (std::int64_t i = next; i < k_; ++i) {
-      if (best.other >= 0 && keys[i] / growth_.task.divisor > best.key) break;
-      if (label(ids[i]) == own) continue;
-      const double key = growth_.key(growth_.core(row), growth_.core(ids[i]), keys[i]);
+      if (best.other >= 0 && growth_.divided(keys[i]) > best.key) break;
+      if (!kAllAlone && label(ids[i]) == own) continue;
+      const double key = growth_.key(core, growth_.core(ids[i]), keys[i]);
       if (best.other < 0 || key < best.key || (key == best.key && comes_first(ids[i], best.other))) {
         best = {key, ids[i]};
       }
@@ -261,18 +291,23 @@ class Boruvka {
 
   /// Of each component the row with the least floor: what it finds spares others their search.
   std::vector<std::int64_t> most_promising(const std::vector<std::int64_t>& rows, core::Poll& poll) {
-    std::vector<std::int64_t> first;
     const core::RawVector<double>& floor = growth_.bounds.floor;
     promising_.resize(static_cast<std::size_t>(n_));
-    for_each_row(ctx_, n_, [&](std::int64_t row) { promising_[static_cast<std::size_t>(row)] = -1; });
+    for (const std::int64_t row : rows) {
+      poll.step();
+      promising_[static_cast<std::size_t>(label(row))] = -1;
+    }
     for (const std::int64_t row : rows) {
       poll.step();
       std::int64_t& best = promising_[static_cast<std::size_t>(label(row))];
-      if (best < 0) first.push_back(label(row));
       if (best < 0 || floor[static_cast<std::size_t>(row)] < floor[static_cast<std::size_t>(best)]) best = row;
     }
-    for (std::int64_t& row : first) row = promising_[static_cast<std::size_t>(row)];
-    return first;
+    std::vector<std::int64_t> chosen;
+    for (const std::int64_t row : rows) {
+      poll.step();
+      if (promising_[static_cast<std::size_t>(label(row))] == row) chosen.push_back(row);
+    }
+    return chosen;
   }
 
   void join(std::vector<TreeEdge>& tree) {
@@ -306,18 +341,13 @@ void spanning_tree(const Context& ctx, const SpanningTask& task, kernels::Spanni
   make_keys(ctx, task, task.in_tree_order ? places : as_they_are);
   if (in_tree && !task.in_tree_order) move_lists(ctx, task, places);
   core::RawVector<double> core_keys(static_cast<std::size_t>(task.rank > 0 ? n : 0));
-  result.core_keys.resize(core_keys.size());
-  for_each_row(ctx, n, [&](std::int64_t place) {
-    const auto list = static_cast<std::size_t>(place * task.search.k);
-    for (std::int64_t& id : task.ids.subspan(list, static_cast<std::size_t>(task.search.k))) id = places.place(id);
-    if (core_keys.empty()) return;
-    const double key = task.keys[list + static_cast<std::size_t>(task.rank) - 1];
-    core_keys[static_cast<std::size_t>(place)] = key;
-    result.core_keys[static_cast<std::size_t>(places.row(place))] = key;
-  });
   result.edges.reserve(static_cast<std::size_t>(n - 1));
   core::prefer_large_pages(result.edges.data(), static_cast<std::size_t>(n - 1) * sizeof(TreeEdge));
   Boruvka(ctx, task, places, core_keys).run(result.edges);
+  result.core_keys.resize(core_keys.size());
+  for_each_row(ctx, std::ssize(core_keys), [&](std::int64_t place) {
+    result.core_keys[static_cast<std::size_t>(places.row(place))] = core_keys[static_cast<std::size_t>(place)];
+  });
 }
 
 std::uint64_t spanning_tree_bytes(const Context& ctx, const SpanningTask& task) {
@@ -329,7 +359,8 @@ std::uint64_t spanning_tree_bytes(const Context& ctx, const SpanningTask& task) 
   if (task.search.method == Method::kdtree) bytes += Places::bytes(n) + rows;
   const std::uint64_t wide =
       task.search.metric == Metric::minkowski ? WideRows::bytes(task.search.queries, task.search.metric) : 0;
-  return std::max(wide, bytes + other_rows_bytes(ctx, task));
+  return std::max(wide, bytes + (task.search.method == Method::kdtree ? other_rows_in_tree_bytes(ctx, task)
+                                                                      : other_rows_by_screens_bytes(ctx, task)));
 }
 
 }  // namespace vicinal::cpu

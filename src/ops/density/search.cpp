@@ -7,6 +7,7 @@
 
 #include "core/in_steps.hpp"
 #include "core/large_pages.hpp"
+#include "core/parallel.hpp"
 #include "formulas/nearest/method_kind.hpp"
 #include "ops/common/refuse.hpp"
 
@@ -41,11 +42,30 @@ std::int64_t listed_neighbors(std::int64_t rows, std::int64_t rank) {
   return std::min(rows - 1, std::max<std::int64_t>(rank, 1) + kBeyondCore);
 }
 
+namespace {
+
+/// Writes to each page that is reserved, on all threads, so that the system provides the pages in parallel. There is no
+/// value yet.
+template <class T>
+void touch_pages(const Context& ctx, std::vector<T>& values) {
+  auto* const memory = reinterpret_cast<unsigned char*>(values.data());
+  const auto bytes = static_cast<std::int64_t>(values.capacity() * sizeof(T));
+  constexpr std::int64_t kPage = 4096;
+  constexpr std::int64_t kPerTask = static_cast<std::int64_t>(core::kLargePage);
+  core::parallel_for(ctx, (bytes + kPerTask - 1) / kPerTask, [&](std::int64_t task, int /*worker*/) {
+    for (std::int64_t at = task * kPerTask; at < std::min(bytes, (task + 1) * kPerTask); at += kPage) memory[at] = 0;
+  });
+}
+
+}  // namespace
+
 KeyLists::KeyLists(const Context& ctx, std::int64_t rows, std::int64_t k) {
   ids.reserve(static_cast<std::size_t>(rows * k));
   keys.reserve(static_cast<std::size_t>(rows * k));
   core::prefer_large_pages(ids.data(), ids.capacity() * sizeof(std::int64_t));
   core::prefer_large_pages(keys.data(), keys.capacity() * sizeof(double));
+  touch_pages(ctx, ids);
+  touch_pages(ctx, keys);
   core::resize_in_steps(ctx, ids, rows * k);
   core::resize_in_steps(ctx, keys, rows * k);
 }
@@ -60,10 +80,12 @@ void KeyLists::find(const Context& ctx, const kernels::NearestTask& task, Search
 std::uint64_t most_bytes(const Context& ctx, kernels::NearestTask search,
                          const std::function<std::uint64_t(const kernels::NearestTask& by)>& bytes) {
   const kernels::NearestBackend& nearest = kernels::backend_of(ctx).nearest();
+  const Method asked = search.method;
   std::uint64_t most = 0;
   std::exception_ptr no_room;
   bool fits = false;
   for (const Method method : {Method::fused, Method::direct, Method::kdtree}) {
+    if (asked != Method::automatic && asked != method) continue;
     search.method = method;
     if (method == Method::fused && !nearest.can_fuse(search)) continue;
     if (method == Method::kdtree && !nearest.can_use_tree(search)) continue;

@@ -10,6 +10,7 @@
 #include "core/distance.hpp"
 #include "core/entry.hpp"
 #include "core/infinity.hpp"
+#include "core/large_pages.hpp"
 #include "core/poll.hpp"
 #include "core/power.hpp"
 #include "core/seconds.hpp"
@@ -127,12 +128,18 @@ SpanningTree tree_of_one_row(const Context& ctx, const SpanningTreeOptions& opti
   return tree;
 }
 
+template <class T>
+void reserve(std::vector<T>& values, std::size_t size) {
+  values.reserve(size);
+  core::prefer_large_pages(values.data(), size * sizeof(T));
+}
+
 void take_edges(const Context& ctx, const std::vector<kernels::TreeEdge>& edges, SpanningTree& tree) {
   core::Poll poll(ctx);
   const SpanningTreeOptions& options = tree.options;
-  tree.a.reserve(edges.size());
-  tree.b.reserve(edges.size());
-  tree.lengths.reserve(edges.size());
+  reserve(tree.a, edges.size());
+  reserve(tree.b, edges.size());
+  reserve(tree.lengths, edges.size());
   for (const kernels::TreeEdge& edge : edges) {
     poll.step();
     if (!(edge.key < kInfinity)) {

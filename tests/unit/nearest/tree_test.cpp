@@ -26,7 +26,6 @@
 #include "ops/nearest/index_file.hpp"
 #include "plugin/cuda/tree.hpp"
 #include "vicinal/knn.hpp"
-#include "vicinal/spanning_tree.hpp"
 
 namespace vicinal {
 namespace {
@@ -382,23 +381,6 @@ TEST(TreeOfAGrid, ListsWithinItselfAreThoseOfAllPairs) {
           EXPECT_EQ(found.ids, wanted.ids) << d << " columns, k " << k << ", " << name_of(metric);
           EXPECT_EQ(found.distances, wanted.distances);
         }
-      }
-    }
-  }
-}
-
-TEST(TreeOfAGrid, SpanningTreesAreThoseOfAllPairs) {
-  const Context ctx = Context::cpu({.threads = 2});
-  for (const std::int64_t d : {1, 2}) {
-    for (const std::uint64_t seed : {1, 2, 3}) {
-      const std::vector<double> rows = shuffled_grid(d == 1 ? 3000 : 60, d, seed);
-      const TableView table(rows.data(), std::ssize(rows) / d, d);
-      for (const std::int64_t least : {1, 2, 5, 12}) {
-        const SpanningTree found = minimum_spanning_tree(ctx, table, {.min_samples = least, .method = Method::kdtree});
-        const SpanningTree wanted = minimum_spanning_tree(ctx, table, {.min_samples = least, .method = Method::direct});
-        EXPECT_EQ(found.a, wanted.a) << d << " columns, min_samples " << least;
-        EXPECT_EQ(found.b, wanted.b) << d << " columns, min_samples " << least;
-        EXPECT_EQ(found.lengths, wanted.lengths);
       }
     }
   }

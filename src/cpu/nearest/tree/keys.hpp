@@ -121,6 +121,22 @@ class TreeKeys {
     }
   }
 
+  /// Lane `lane` of the boxes [d][lo, hi][8]: low[d] and high[d].
+  void box(const void* boxes, std::int64_t lane, double* low, double* high) const {
+    for (std::int64_t j = 0; j < d_; ++j) {
+      low[j] = value(boxes, j * 2 * kTreeWidth + lane);
+      high[j] = value(boxes, j * 2 * kTreeWidth + kTreeWidth + lane);
+    }
+  }
+
+  /// Writes lane `lane`. The values are those of points of the tree, so that the conversion is exact.
+  void put_box(void* boxes, std::int64_t lane, const double* low, const double* high) const {
+    for (std::int64_t j = 0; j < d_; ++j) {
+      put(boxes, j * 2 * kTreeWidth + lane, low[j]);
+      put(boxes, j * 2 * kTreeWidth + kTreeWidth + lane, high[j]);
+    }
+  }
+
   /// A key that no pair of points in lane `lane` of the boxes [d][lo, hi][8] exceeds: that of the box's sides, by the
   /// argument of tree.hpp (a difference of two points is at most fl(hi - lo) in every column).
   [[nodiscard]] double width(const void* boxes, std::int64_t lane) const {
@@ -161,6 +177,19 @@ class TreeKeys {
         break;
     }
     return static_cast<const double*>(values)[i];
+  }
+  void put(void* values, std::int64_t i, double value) const {
+    switch (element_) {
+      case Element::uint8:
+        static_cast<std::uint8_t*>(values)[i] = static_cast<std::uint8_t>(value);
+        break;
+      case Element::float32:
+        static_cast<float*>(values)[i] = static_cast<float>(value);
+        break;
+      case Element::float64:
+        static_cast<double*>(values)[i] = value;
+        break;
+    }
   }
 
   const Context& ctx_;

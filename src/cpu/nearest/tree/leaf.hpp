@@ -46,15 +46,15 @@ class LeafRanks {
       if constexpr (Sink::kTakesBoxes) {
         if (!now.all && now.sink.takes(found)) continue;
       }
+      if (now.all) {
+        offer_all(rows + first, keys, at, found, now);
+        continue;
+      }
       if (grouped_) expect_groups(rows + first, now.limit, keys, at, found);
       for (std::int64_t f = 0; f < found; ++f) {
-        const std::int64_t distinct = rows[first + at[f]];
-        if (now.all && !(keys[f] < kInfinity)) {
-          refuse_overflow(now.query, distinct);
-        } else if (keys[f] <= now.limit) {  // which may have tightened since the keys were compared with it
-          now.sink.offer(keys[f], distinct);
-          if (!now.all) now.limit = now.sink.limit();
-        }
+        if (!(keys[f] <= now.limit)) continue;  // it may have tightened since the keys were compared with it
+        now.sink.offer(keys[f], rows[first + at[f]]);
+        now.limit = now.sink.limit();
       }
     }
   }
@@ -72,6 +72,20 @@ class LeafRanks {
     std::swap(keys[0], keys[nearest]);
     std::swap(at[0], at[nearest]);
     candidates_.prefetch_members(rows[at[0]]);
+  }
+
+  // Where a key may overflow.
+  template <class Sink>
+  void offer_all(const std::int64_t* rows, const double* keys, const std::int32_t* at, std::int64_t found,
+                 Visit<Sink>& now) const {
+    for (std::int64_t f = 0; f < found; ++f) {
+      const std::int64_t distinct = rows[at[f]];
+      if (!(keys[f] < kInfinity)) {
+        refuse_overflow(now.query, distinct);
+      } else if (keys[f] <= now.limit) {
+        now.sink.offer(keys[f], distinct);
+      }
+    }
   }
 
   // Clause 1: an overflow is an error, but only of a pair that could be neighbors.

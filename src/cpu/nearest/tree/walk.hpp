@@ -14,8 +14,7 @@ namespace vicinal::cpu {
 /// Offers `visitor` the points whose keys are not above its limit, except those of boxes that it does not enter:
 ///   double limit() const                                 a key above this is of no use; it may fall; -infinity: stop
 ///   bool enters(std::int64_t child, double key) const    whether the child (Tree::child) with that box key is entered
-///   void offer(double key, std::int64_t distinct)        a point; `distinct` is its place in the order of the tree
-///                                                        where there is Visitor::kByPlace
+///   void offer(double key, std::int64_t distinct)        a point
 /// and, where it is there,
 ///   void take(std::int64_t child)                        all points below a child, whose keys are not above the limit
 /// The bounds of keys are proven in tree.hpp; with `take` no key may overflow. O(log n) for near limits.
@@ -23,9 +22,6 @@ template <class Visitor>
 void walk(const Context& ctx, const Tree& tree, const TreeKeys& keys, const double* x, Visitor& visitor) {
   constexpr bool kTakes = requires {
     visitor.take(std::int64_t{0});
-  };
-  constexpr bool kByPlace = requires {
-    Visitor::kByPlace;
   };
   constexpr int kStack = (Tree::kMaxDepth + 2) * static_cast<int>(kTreeWidth);
   constexpr std::int64_t kPoints = 256;  // of a leaf, ranked in one call
@@ -55,7 +51,7 @@ void walk(const Context& ctx, const Tree& tree, const TreeKeys& keys, const doub
                         found_keys, found_at);
         for (std::int64_t f = 0; f < found; ++f) {
           if (!(found_keys[f] <= visitor.limit())) continue;
-          visitor.offer(found_keys[f], kByPlace ? child.first + first + found_at[f] : rows[first + found_at[f]]);
+          visitor.offer(found_keys[f], rows[first + found_at[f]]);
         }
       }
       continue;

@@ -1,0 +1,108 @@
+// What is known of the components below each child of a kd-tree. In the late rounds of Boruvka's method components are
+// few and large, and most boxes hold many rows of one component, the MAIN one, and few others. Rows of the main
+// component may have edges to the others alone, so their box and their least core key are kept, too.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/aligned.hpp"
+#include "cpu/density/other_rows.hpp"
+#include "cpu/nearest/tree/keys.hpp"
+#include "cpu/nearest/tree/tree.hpp"
+
+namespace vicinal::cpu {
+
+/// A child of a tree and the first of the groups below it, which follow each other.
+struct Below {
+  std::int64_t child;
+  std::int64_t first_group;
+};
+
+/// Calls visit(Below) for each child of a child that is a node, in their order.
+template <class Visit>
+void for_each_child(const Tree& tree, const Below& below, const Visit& visit) {
+  const std::int64_t node = tree.child(below.child).at;
+  std::int64_t first = below.first_group;
+  for (std::uint32_t lanes = tree.lanes(node); lanes != 0; lanes &= lanes - 1) {
+    const std::int64_t child = Tree::child_of(node, std::countr_zero(lanes));
+    visit(Below{child, first});
+    first += tree.points_below(child);
+  }
+}
+
+/// Children that hold all rows of a tree, each once, in its order: tasks for threads.
+std::vector<Below> tree_parts(const Context& ctx, const Tree& tree);
+std::uint64_t tree_parts_bytes(std::uint64_t rows);
+
+class ComponentBoxes {
+ public:
+  /// Borrows all; `parts` are those of the tree.
+  ComponentBoxes(const Context& ctx, const Growth& growth, const Tree& tree, const TreeKeys& keys,
+                 std::span<const Below> parts);
+  static std::uint64_t bytes(const TableView& table, std::uint64_t threads);
+
+  /// Components have changed. O(n), on all threads.
+  void update();
+
+  /// The component of all rows below a child, or -1: there are several.
+  [[nodiscard]] std::int64_t label(std::int64_t child) const { return of(child).label; }
+  /// The least core key below a child.
+  [[nodiscard]] double core(std::int64_t child) const { return of(child).core; }
+
+  /// Whether rows of a component, with core keys of at least `core`, may have an edge of use to a row of another
+  /// component below a child, by the key of the box of those rows, or of a box around them.
+  [[nodiscard]] bool may_have(std::int64_t child, std::int64_t label, double core, double key) const {
+    const Rows& rows = of(child);
+    if (rows.label == label) return false;
+    const double core_of_others = rows.main == label ? rows.core_of_others : rows.core;
+    return growth_.key(core, core_of_others, key) <= growth_.edges.limit(label);
+  }
+  /// A bit for each child of a node that rows between `low` and `high` may have an edge of use into, as above, and the
+  /// keys. Children whose key is above `limit`, a pair key, have none.
+  std::uint32_t useful(std::int64_t node, const double* low, const double* high, std::int64_t label, double core,
+                       double limit, double* keys) const;
+
+ private:
+  struct Rows {
+    std::int64_t label = -1;
+    std::int64_t main = -1;  // a component that has many of them, or -1; any choice is right
+    double core = kInfinity;
+    double core_of_others = kInfinity;  // of those that are not of `main`
+  };
+  struct Box {
+    explicit Box(std::int64_t d);
+    void clear();
+    void add(const double* from, const double* to);
+
+    std::vector<double> low;
+    std::vector<double> high;
+    std::vector<double> x;  // [2 d] of what is added
+  };
+
+  [[nodiscard]] const Rows& of(std::int64_t child) const { return rows_[static_cast<std::size_t>(child)]; }
+  [[nodiscard]] double core_of_group(std::int64_t group) const {
+    return growth_.core(growth_.places.members(group).front());
+  }
+  [[nodiscard]] const std::byte* boxes_of_others(std::int64_t node) const {
+    return others_.data() + node * 2 * kTreeWidth * tree_.point_bytes();
+  }
+  void update(const Below& below, bool with_parts, Box& others);
+  void update_leaf(const Below& below, Box& others);
+  void update_node(std::int64_t child, Box& others);
+  void keep(std::int64_t child, const Box& others);
+
+  const Context& ctx_;
+  const Growth& growth_;
+  const Tree& tree_;
+  const TreeKeys& keys_;
+  std::span<const Below> parts_;
+  std::vector<Rows> rows_;                // [children]
+  std::vector<Box> scratch_;              // of each thread
+  core::AlignedArray<std::byte> others_;  // [nodes][d][lo, hi][8] boxes of the rows that are not of `main`, or empty
+};
+
+}  // namespace vicinal::cpu
