@@ -80,12 +80,10 @@ void KeyLists::find(const Context& ctx, const kernels::NearestTask& task, Search
 std::uint64_t most_bytes(const Context& ctx, kernels::NearestTask search,
                          const std::function<std::uint64_t(const kernels::NearestTask& by)>& bytes) {
   const kernels::NearestBackend& nearest = kernels::backend_of(ctx).nearest();
-  const Method asked = search.method;
   std::uint64_t most = 0;
   std::exception_ptr no_room;
   bool fits = false;
   for (const Method method : {Method::fused, Method::direct, Method::kdtree}) {
-    if (asked != Method::automatic && asked != method) continue;
     search.method = method;
     if (method == Method::fused && !nearest.can_fuse(search)) continue;
     if (method == Method::kdtree && !nearest.can_use_tree(search)) continue;
