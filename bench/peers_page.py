@@ -39,8 +39,9 @@ def introduction(writer):
     measured = {row.row for row in result.rows}
     left = [row.name for row in catalog.ROWS if row.name not in measured and row.group != "gpu"]
     texts = [f"{text} ([JSON](../bench/results/{writer.name}))."]
-    texts += [f"`{row.row}` was measured at commit {row.commit}."
-              for row in result.rows if row.commit != result.commit]
+    for commit in dict.fromkeys(row.commit for row in result.rows if row.commit != result.commit):
+        names = [f"`{row.row}`" for row in result.rows if row.commit == commit]
+        texts.append(f"{', '.join(names)} {'were' if names[1:] else 'was'} measured at commit {commit}.")
     if left:
         texts.append("Not measured in full size on this machine: " + ", ".join(f"`{name}`" for name in left) + ".")
     return filled(" ".join(texts))
