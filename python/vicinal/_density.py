@@ -320,7 +320,7 @@ def minimum_spanning_tree(table: Any, **options: Unpack[SpanningTreeOptions]) ->
     options outside their domain, BadData naming row and column of NaN and infinity, OverMemory before work begins, also
     for a table that does not fit into a device's memory, and DeviceUnavailable for several devices. Time of `knn` with
     min_samples + 5 neighbors, and of up to log2 n further searches; memory, of the device where there is one,
-    of 16 bytes per neighbor and about 200 n bytes.
+    of 16 bytes per neighbor, about 200 n bytes, and that of the kd-tree's boxes once more.
     """
     return SpanningTree(_core.spanning_tree(table, options))
 

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <utility>
 
-#include "core/large_pages.hpp"
 #include "core/parallel.hpp"
 #include "cpu/kmeans/seeding_screen.hpp"
 
@@ -46,7 +45,6 @@ LabelScreen::LabelScreen(const SimdKernels& simd, Screen screen, std::int64_t ro
       d_(static_cast<std::int64_t>(screen_.centre().size())),
       row_bytes_(Screen::row_bytes(ScreenType::int8, d_)) {
   rows_.reserve(rows * row_bytes_);
-  core::prefer_large_pages(rows_.data(), static_cast<std::size_t>(rows * row_bytes_));
   fixed_.reserve(rows);
   exact_.reserve(rows);
   rounded_.reserve(rows);

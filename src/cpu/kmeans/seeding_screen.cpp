@@ -8,7 +8,6 @@
 
 #include "backend/nearest.hpp"
 #include "core/infinity.hpp"
-#include "core/large_pages.hpp"
 #include "cpu/kmeans/table_scan.hpp"
 #include "cpu/nearest/ladder.hpp"
 
@@ -48,7 +47,6 @@ SeedingScreen::SeedingScreen(const SimdKernels& simd, Screen screen, std::int64_
       no_b_(static_cast<std::size_t>(simd.tile_queries), 0) {
   const std::int64_t padded = up_to_multiple(rows, simd.tile_rows);
   panels_.reserve(padded * row_bytes_);
-  core::prefer_large_pages(panels_.data(), static_cast<std::size_t>(padded * row_bytes_));
   fixed_.reserve(padded);
   base_.reserve(padded);
   reach_.reserve(padded);

@@ -1,8 +1,6 @@
 // See packed_table.hpp.
 #include "cpu/nearest/packed_table.hpp"
 
-#include "core/large_pages.hpp"
-
 namespace vicinal::cpu {
 namespace {
 
@@ -12,12 +10,6 @@ std::int64_t blocks_of(std::int64_t rows, std::int64_t block) {
 
 std::int64_t padded_rows(const kernels::PackedKind& kind, std::int64_t rows) {
   return (rows + kind.lanes - 1) / kind.lanes * kind.lanes;
-}
-
-template <class T>
-void take(core::AlignedArray<T>& array, std::int64_t size) {
-  array.reserve(size);
-  core::prefer_large_pages(array.data(), static_cast<std::size_t>(size) * sizeof(T));
 }
 
 constexpr std::int64_t kTerms = 3;  // of a row, 4 bytes each
@@ -33,14 +25,14 @@ KeptRows::KeptRows(kernels::PackedKind kind, const Screen& screen, std::int64_t 
       bytes_(bytes(kind, static_cast<std::int64_t>(screen.centre().size()), rows, block)),
       about_(std::make_unique<About[]>(static_cast<std::size_t>(blocks_))) {
   const std::int64_t padded = padded_rows(kind, rows);
-  take(panels_, padded * row_bytes_);
+  panels_.reserve(padded * row_bytes_);
   if (kind.screen == ScreenType::int8) {
-    take(base_, padded);
+    base_.reserve(padded);
   } else {
-    take(start_, padded);
+    start_.reserve(padded);
   }
-  take(rho_, padded);
-  take(kappa_, padded);
+  rho_.reserve(padded);
+  kappa_.reserve(padded);
 }
 
 std::uint64_t KeptRows::bytes(const kernels::PackedKind& kind, std::int64_t d, std::int64_t rows, std::int64_t block) {
