@@ -23,8 +23,8 @@
 #include "core/large_pages.hpp"
 #include "core/parallel.hpp"
 #include "core/poll.hpp"
-#include "core/sort_on_threads.hpp"
 #include "cpu/density/other_rows.hpp"
+#include "cpu/density/sort_edges.hpp"
 #include "cpu/nearest/wide_rows.hpp"
 
 namespace vicinal::cpu {
@@ -127,7 +127,6 @@ class Boruvka {
       join(tree);
       ctx_.report("tree", static_cast<double>(tree.size()) / static_cast<double>(n_ - 1));
     }
-    core::sort_on_threads(ctx_, tree, [](const TreeEdge& x, const TreeEdge& y) { return lighter(x, y); });
   }
 
  private:
@@ -344,6 +343,7 @@ void spanning_tree(const Context& ctx, const SpanningTask& task, kernels::Spanni
   result.edges.reserve(static_cast<std::size_t>(n - 1));
   core::prefer_large_pages(result.edges.data(), static_cast<std::size_t>(n - 1) * sizeof(TreeEdge));
   Boruvka(ctx, task, places, core_keys).run(result.edges);
+  sort_edges(ctx, result.edges);
   result.core_keys.resize(core_keys.size());
   for_each_row(ctx, std::ssize(core_keys), [&](std::int64_t place) {
     result.core_keys[static_cast<std::size_t>(places.row(place))] = core_keys[static_cast<std::size_t>(place)];

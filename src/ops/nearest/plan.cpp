@@ -291,7 +291,8 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
   };
   const bool has_samples = n >= kFewRows && k <= n / kSampledLists;
   const bool soon_made = may_build && build_seconds(costs, n) < kShareOfTrial * brute_seconds;
-  if (index.tree.get(backend.device()) != nullptr || (!has_samples && soon_made)) {
+  const bool few_columns = task.queries.cols() <= kFewColumns;  // a tree nearly always wins there
+  if (index.tree.get(backend.device()) != nullptr || ((!has_samples || few_columns) && soon_made)) {
     return ask_own() ? std::optional(forecast) : std::nullopt;
   }
   if (!has_samples) return std::nullopt;

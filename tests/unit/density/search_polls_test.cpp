@@ -167,14 +167,14 @@ struct PolledPath {
 };
 
 // One round joins the path. Rows are looked at by tasks: for their floors, labels, groups, edges (twice) and
-// searches. Edges are sorted.
+// searches. Edges, which are equal, are ordered by halves and then sorted.
 TEST(Polls, ASpanningTree) {
   constexpr std::int64_t kTask = 4096;
   std::vector<std::int64_t> edges(static_cast<std::size_t>(kManyRows - 1));
   std::iota(edges.begin(), edges.end(), 0);
   const std::int64_t sorting = steps_of_sort(edges, std::less<>());
   EXPECT_GE(PolledPath(kManyRows, 1, Metric::euclidean).polls_of_tree(),
-            6 * (kManyRows / kTask) + sorting / kBetweenLooks);
+            (6 + 2) * (kManyRows / kTask) + 3 * 2 * (kManyRows - 1) / kBetweenLooks + sorting / kBetweenLooks);
 }
 
 // Of minkowski keys are computed again: of wide rows each is a step.
@@ -243,19 +243,22 @@ TEST(Polls, DistancesOfAnOrder) {
             1);
 }
 
-// The only round is told of. Then edges are sorted, by the poll of the two loops before; edges and core distances are
-// made distances.
+// The only round is reported. Then edges, which are equal, are sorted: halves are made and ordered, edges follow them,
+// runs are looked at, and edges are sorted as wholes. Edges and core distances are made distances.
 TEST(Polls, DistancesOfASpanningTree) {
   const std::vector<double> rows = rows_of_one_look();
   const std::int64_t n = std::ssize(rows);
   std::vector<std::int64_t> edges(static_cast<std::size_t>(n - 1));
   std::iota(edges.begin(), edges.end(), 0);
   const std::int64_t sorting = steps_of_sort(edges, std::less<>());
+  const Context one_thread = polled_context();
+  const std::int64_t tasks =
+      2 * of_tasks(one_thread, n / 4096) + of_tasks(one_thread, n / 16384) + of_tasks(one_thread, 1);
   const SpanningTreeOptions options = {.min_samples = 1, .count_self = true, .method = Method::kdtree};
   EXPECT_GE(
       polls_after_last(
           "tree", [&](const Context& ctx) { (void)minimum_spanning_tree(ctx, TableView(rows.data(), n, 1), options); }),
-      (2 * n + sorting) / kBetweenLooks - 2 * n / kBetweenLooks + 1);
+      tasks + 3 * 2 * (n - 1) / kBetweenLooks + sorting / kBetweenLooks + 1);
 }
 
 }  // namespace

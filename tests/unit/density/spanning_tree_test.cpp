@@ -47,7 +47,7 @@ std::vector<double> rows_of_a_grid(std::int64_t side, std::int64_t d, std::uint6
 TEST(TreeOfAGrid, SpanningTreesAreThoseOfAllPairs) {
   for (const std::int64_t d : {1, 2, 3}) {
     for (const std::uint64_t seed : {1, 2}) {
-      const std::vector<double> rows = rows_of_a_grid(d == 1 ? 2500 : (d == 2 ? 50 : 13), d, seed);
+      const std::vector<double> rows = rows_of_a_grid(d == 1 ? 1200 : (d == 2 ? 35 : 11), d, seed);
       const TableView table(rows.data(), std::ssize(rows) / d, d);
       for (const Metric metric : {Metric::euclidean, Metric::chebyshev}) {
         for (const std::int64_t least : {1, 2, 5, 12}) {
@@ -85,7 +85,7 @@ TYPED_TEST_SUITE(TreeOfClouds, Elements);
 
 TYPED_TEST(TreeOfClouds, IsThatOfAllPairs) {
   for (const std::int64_t d : {2, 5}) {
-    const std::vector<TypeParam> rows = clouds_with_outliers<TypeParam>(2000, d, static_cast<std::uint64_t>(d));
+    const std::vector<TypeParam> rows = clouds_with_outliers<TypeParam>(1200, d, static_cast<std::uint64_t>(d));
     const TableView table(rows.data(), std::ssize(rows) / d, d);
     for (const Metric metric : {Metric::euclidean, Metric::manhattan}) {
       for (const std::int64_t least : {1, 4, 15}) {
@@ -120,7 +120,7 @@ TEST(TreeOfNestedClouds, IsThatOfAllPairs) {
     for (const std::uint64_t seed : {1, 2, 3, 4}) {
       std::mt19937_64 random(seed);
       std::vector<double> rows;
-      add_clouds(3000, std::vector<double>(static_cast<std::size_t>(d), 0), 100, random, rows);
+      add_clouds(1500, std::vector<double>(static_cast<std::size_t>(d), 0), 100, random, rows);
       const TableView table(rows.data(), std::ssize(rows) / d, d);
       for (const std::int64_t least : {1, 4}) {
         SCOPED_TRACE(std::to_string(d) + " columns, seed " + std::to_string(seed));

@@ -372,7 +372,7 @@ TEST(TreeOfAGrid, ListsWithinItselfAreThoseOfAllPairs) {
   const Context ctx = Context::cpu({.threads = 2});
   for (const std::int64_t d : {1, 2}) {
     for (const std::uint64_t seed : {1, 2, 3}) {
-      const std::vector<double> rows = shuffled_grid(d == 1 ? 3000 : 60, d, seed);
+      const std::vector<double> rows = shuffled_grid(d == 1 ? 1500 : 40, d, seed);
       const TableView table(rows.data(), std::ssize(rows) / d, d);
       for (const Metric metric : {Metric::euclidean, Metric::manhattan, Metric::chebyshev}) {
         for (const std::int64_t k : {1, 2, 3, 4, 7, 12, 32}) {
