@@ -38,19 +38,6 @@ __device__ __forceinline__ void barrier_wait(std::uint64_t* barrier, std::uint32
       : "memory");
 }
 
-/// The position in a ring of slots, each with a barrier, and the parity of how often it went round.
-struct Cursor {
-  int slot = 0;
-  std::uint32_t round = 0;
-  __device__ void advance(int slots) {
-    if (++slot == slots) {
-      slot = 0;
-      round ^= 1;
-    }
-  }
-  [[nodiscard]] __device__ int before(int slots) const { return slot == 0 ? slots - 1 : slot - 1; }
-};
-
 /// Contiguous bytes (a multiple of 16, aligned to 16) from device to shared memory; completes on the barrier.
 __device__ __forceinline__ void bulk_copy(void* to, const void* from, std::uint32_t bytes, std::uint64_t* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(

@@ -1,6 +1,6 @@
 // The instructions of the portable screen, one function each: copies from device to shared memory that others go on
-// beside (sm_80; before, they are waited for), matrices from shared memory into registers, and the warp's products
-// m16n8k16 of fp16 and m16n8k32 of int8.
+// beside (sm_80; before, they are waited for), barriers in shared memory that count threads and copies, matrices from
+// shared memory into registers, and the warp's products m16n8k16 of fp16 and m16n8k32 of int8.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,68 @@ __device__ __forceinline__ void copies_wait() {
 #endif
 }
 
+/// In shared memory. A phase ends when as many have arrived as the barrier was made for. Before sm_80 the lower half
+/// counts them, and the upper half has their number.
+using Barrier = std::uint64_t;
+
+__device__ __forceinline__ void barrier_init(Barrier* barrier, std::uint32_t arrivals) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+#else
+  *barrier = static_cast<std::uint64_t>(arrivals) << 32;
+#endif
+}
+/// What the thread has read and written so far comes before what those do who wait for the phase.
+__device__ __forceinline__ void barrier_arrive(Barrier* barrier) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile(
+      "{\n"
+      ".reg .b64 state;\n"
+      "mbarrier.arrive.shared.b64 state, [%0];\n"
+      "}\n" ::"r"(shared_address(barrier))
+      : "memory");
+#else
+  asm volatile("red.release.cta.shared.add.u32 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+#endif
+}
+/// Arrives when the copies are done that the thread has set going.
+__device__ __forceinline__ void copies_arrive(Barrier* barrier) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+#else
+  barrier_arrive(barrier);
+#endif
+}
+/// Waits for the end of the phases 0, 2, 4, ... (parity 0) or 1, 3, 5, ..., whichever is the current or the last one.
+__device__ __forceinline__ void barrier_wait(Barrier* barrier, std::uint32_t parity) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile(
+      "{\n"
+      ".reg .pred done;\n"
+      "again:\n"
+#if __CUDA_ARCH__ >= 900
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+#else
+      "mbarrier.test_wait.parity.shared.b64 done, [%0], %1;\n"
+#endif
+      "@done bra over;\n"
+      "bra again;\n"
+      "over:\n"
+      "}\n" ::"r"(shared_address(barrier)),
+      "r"(parity)
+      : "memory");
+#else
+  std::uint32_t arrived = 0;
+  std::uint32_t of = 0;
+  do {
+    asm volatile("ld.acquire.cta.shared.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(arrived), "=r"(of)
+                 : "r"(shared_address(barrier))
+                 : "memory");
+  } while ((arrived / of & 1) == parity);
+#endif
+}
+
 /// Four matrices of 8 rows of 16 bytes: lane 8 i + r names row r of matrix i, and has of each four bytes of row
 /// lane / 4, from byte 4 (lane % 4).
 __device__ __forceinline__ void load_four(std::uint32_t (&to)[4], const void* row) {
@@ -62,7 +124,19 @@ __device__ __forceinline__ void multiply_add(float* s, const std::uint32_t (&a)[
       : "r"(a[2]), "r"(a[3]), "r"(b1));
 #endif
 }
-/// The same of int8; not before sm_80.
+/// sums = a b^T.
+__device__ __forceinline__ void multiply(float* s, const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%10, %10, %10, %10};"
+      : "=f"(s[0]), "=f"(s[1]), "=f"(s[2]), "=f"(s[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(0.0F));
+#else
+  s[0] = s[1] = s[2] = s[3] = 0;
+  multiply_add(s, a, b0, b1);
+#endif
+}
+/// sums += a b^T of int8; not before sm_80.
 __device__ __forceinline__ void multiply_add(std::int32_t* s, const std::uint32_t (&a)[4], std::uint32_t b0,
                                              std::uint32_t b1) {
 #if __CUDA_ARCH__ >= 800

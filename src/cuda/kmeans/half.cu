@@ -26,6 +26,7 @@
 #include <cmath>
 
 #include "cuda/base/hopper.cuh"
+#include "cuda/base/ring.cuh"
 #include "cuda/base/warp.cuh"
 #include "cuda/kmeans/cluster.hpp"
 #include "cuda/kmeans/list.cuh"
@@ -105,8 +106,8 @@ __device__ void feed(const ClusterView& v, const Work& work, const Shape& s, Bar
   const std::size_t rows_bytes = rows_bytes_of(s);
   const auto* row_tiles = reinterpret_cast<const char*>(work.tiles);
   const auto* centre_tiles = reinterpret_cast<const char*>(v.half.centre_tiles);
-  hopper::Cursor cursor;
-  hopper::Cursor place;
+  Cursor cursor;
+  Cursor place;
   for (std::int64_t number = blockIdx.x; number < work.items; number += gridDim.x) {
     const Work::Item item = work.item(number, s.tiles);
     const char* from = row_tiles + item.rows * rows_bytes;
@@ -264,8 +265,8 @@ __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, 
   const std::size_t slot_bytes = slot_bytes_of(s);
   const std::size_t rows_bytes = rows_bytes_of(s);
   Lists lists(v, stores + 2 * warp);
-  hopper::Cursor cursor;
-  hopper::Cursor place;
+  Cursor cursor;
+  Cursor place;
   for (std::int64_t number = blockIdx.x; number < work.items; number += gridDim.x) {
     const Work::Item item = work.item(number, s.tiles);
     const std::int64_t first_row = item.rows * kQueryTile + warp * 16;

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "cuda/base/hopper.cuh"
+#include "cuda/base/ring.cuh"
 #include "cuda/nearest/screen/stream.cuh"
 
 namespace vicinal::cuda {
@@ -41,7 +42,7 @@ __device__ void feed(const ScreenArguments& a, Barriers* barriers, char* residen
   const std::size_t table_tile = kStartBytes<Sum> + static_cast<std::size_t>(kTableStepBytes) * shape.steps;
   const std::size_t query_tile = static_cast<std::size_t>(kQueryStepBytes) * shape.steps;
   const std::size_t slot_bytes = slot_bytes_of<Sum, kStreamQueries>(shape.steps_a_slot);
-  hopper::Cursor cursor;
+  Cursor cursor;
   std::uint32_t item_round = 0;
   for (std::int64_t number = blockIdx.x; number < items_of(a); number += gridDim.x, item_round ^= 1) {
     const ScreenItem item(a, number);
@@ -84,7 +85,7 @@ __device__ void consume(const ScreenArguments& a, Barriers* barriers, const char
   constexpr bool kStarts = kStartBytes < Sum >> 0;
   const std::int64_t stream = static_cast<std::int64_t>(blockIdx.x) * (kConsumers / 32) + warp;
   Stream passed{a.streams.passed + stream * a.streams.capacity, a.streams.capacity};
-  hopper::Cursor cursor;
+  Cursor cursor;
   std::uint32_t item_round = 0;
   for (std::int64_t number = blockIdx.x; number < items_of(a); number += gridDim.x, item_round ^= 1) {
     const ScreenItem item(a, number);
