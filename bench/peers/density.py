@@ -586,7 +586,7 @@ class Peer:
         ready, _, _ = select.select([self.child.stdout], [], [], max(0.1, seconds))
         if not ready:
             self.close()
-            return {"error": f"did not end in {seconds:.0f} s"}
+            return {"error": f"did not end in {seconds:.0f} s", "ended_after_seconds": seconds}
         line = self.child.stdout.readline()
         if line:
             return json.loads(line)
@@ -645,13 +645,13 @@ def time_one(ours, options, line, table, least, ended):
         if name not in OURS and options.peers and name not in options.peers:
             continue
         if name in ended:
-            line[name] = {"error": ended[name]}
+            line[name] = ended[name]
             continue
         peer = Peer(name, ours.folder / table, 25, least, ours.threads)
         warm = peer.answer(options.timeout)
         if "error" in warm:
             if name not in OURS:
-                line[name] = warm
+                line[name] = {"error": warm["error"]}
             continue
         peers[name], left[name] = peer, options.timeout if name not in OURS else 1e6
     by_command = [name for name in OURS if name not in peers]
@@ -678,7 +678,7 @@ def time_one(ours, options, line, table, least, ended):
             if "error" in found:
                 if name in OURS:
                     sys.exit(f"density.py: {name}: {found['error']}")
-                line.setdefault(name, {})["error"] = ended[name] = found["error"]
+                line[name] = ended[name] = found
                 del peers[name]
                 continue
             spent[name].append(found)

@@ -3,8 +3,8 @@
 An adapter takes the script's JSON and gives (vicinal, lines). `vicinal` is {seconds, exactness, exact} or, where the
 script has several cases, absent. A line is {peer, case, version, seconds, our_seconds, exactness, share} or {peer,
 reason}. `exactness` says in words how right the peer's answer is, compared with float64 in the same run; `share` is the
-share of right answers or, where the measure is an error (`measure`), that error. `exact` of vicinal is None where the
-script has no oracle for it.
+share of right answers or, where the measure is an error (`measure`), that error. `at_least` of a peer that was ended is
+what the ratio is above. `exact` of vicinal is None where the script has no oracle for it.
 """
 
 import statistics
@@ -23,6 +23,12 @@ def share_line(peer, version, seconds, ours, right, total, what, **more):
 def error_line(peer, version, seconds, ours, error, exactness, **more):
     return {"peer": peer, "version": version, "seconds": seconds, "our_seconds": ours, "share": error,
             "measure": "error", "exactness": exactness, **more}
+
+
+def unended(peer, seconds, ours, **more):
+    """A library that was ended after so many seconds, while ours took `ours`."""
+    return {"peer": peer, "reason": f"did not end in {seconds:.0f} s; ours took {ours:.3g} s",
+            "at_least": seconds / ours, **more}
 
 
 def failed(peer, reason, **more):
@@ -150,16 +156,19 @@ def density(told):
         for name in ("quitefastmst", "fast_hdbscan", "hdbscan", "sklearn"):
             peer = found.get(name, {})
             version = told["packages"].get({"sklearn": "scikit-learn"}.get(name, name))
-            if "error" in peer:
+            ours = found["vicinal_tree" if name == "quitefastmst" else "vicinal"]
+            if "ended_after_seconds" in peer:
+                lines.append(unended(name, peer["ended_after_seconds"], ours["seconds"], case=case))
+            elif "error" in peer:
                 lines.append(failed(name, peer["error"], case=case))
             elif name == "quitefastmst" and "seconds" in peer:
                 off = peer["total_over_ours"]
-                lines.append(error_line(name, version, peer["seconds"], found["vicinal_tree"]["seconds"], off,
+                lines.append(error_line(name, version, peer["seconds"], ours["seconds"], off,
                                         f"tree {off:+.0e} longer than ours", case=case))
             elif "seconds" in peer:
                 text = "same clusters" if peer["same"] else f"Rand index {peer['rand_index']:.4f} with our clusters"
                 lines.append({"peer": name, "case": case, "version": version, "seconds": peer["seconds"],
-                              "our_seconds": found["vicinal"]["seconds"], "share": peer["rand_index"],
+                              "our_seconds": ours["seconds"], "share": peer["rand_index"],
                               "exactness": text})
     return {"exact": exact, "exactness": f"tree of a sample within {max(errors):.0e} of all pairs in float64"}, lines
 

@@ -80,7 +80,8 @@ def table(rows):
                               seconds_text(line["seconds"]), seconds_text(line["our_seconds"]),
                               f"{line['ratio']:.2f}", line["exactness"]))
             else:
-                lines.append((place(row, line), line["peer"], "", "", "", "-", "not compared"))
+                ratio = f"> {line['at_least']:.2f}" if "at_least" in line else "-"
+                lines.append((place(row, line), line["peer"], "", "", "", ratio, "not compared"))
                 reasons += f"{place(row, line)}, {line['peer']}: {line['reason']}\n"
     return columns(lines) + ("\nNot compared, and why:\n" + reasons if reasons else "")
 

@@ -2,6 +2,7 @@
 of lines without figures, and the comparison with a stored run. No time is judged."""
 # ctest: COST 60
 
+import argparse
 import importlib.util
 import json
 import pathlib
@@ -19,6 +20,10 @@ import catalog  # noqa: E402
 import command  # noqa: E402
 import environments  # noqa: E402
 import report  # noqa: E402
+
+spec = importlib.util.spec_from_file_location("door", SUITE / "__main__.py")
+door = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(door)
 
 INTERNAL, USAGE, DATA, DEVICE = 1, 2, 3, 5
 
@@ -287,6 +292,23 @@ def test_a_library_with_one_thread_says_so():
     told = {"sets": [{"missing": {}, "sides": {"pdx": {"version": "1"}}, "results": []}]}
     assert [line["peer"] for line in adapters.ready(told)[1]] == ["pdx"]
     assert "one thread" in adapters.ready(told)[1][0]["reason"]
+
+
+def test_a_library_that_was_ended_has_a_bound():
+    sample = {"length_error": 0.0, "wrong_edges": 0, "joins_all_rows": True}
+    ended = {"error": "did not end in 250 s", "ended_after_seconds": 250}
+    found = {"min_samples": 10, "sample": sample, "vicinal": {"seconds": 40.0}, "vicinal_tree": {"seconds": 20.0},
+             "quitefastmst": ended, "hdbscan": ended, "sklearn": {"error": "no module"}}
+    own, lines = adapters.density({"time": [found], "packages": {}})
+    rows = [{"row": "density-fashion", "group": "density", "version": "0.1.0", "vicinal": own,
+             "peers": [report.finish(line) for line in lines]}]
+    assert [line.get("at_least") for line in lines] == [12.5, 6.25, None]
+    assert "> 12.50  not compared" in report.table(rows)
+    assert "quitefastmst: did not end in 250 s; ours took 20 s" in report.table(rows)
+    assert not any(report.is_complete(line) for line in rows[0]["peers"])
+    door.judge(argparse.Namespace(verify=False), {"rows": rows})
+    with pytest.raises(door.Failure, match="no library could be compared"):
+        door.judge(argparse.Namespace(verify=False), {"rows": [{**rows[0], "peers": rows[0]["peers"][2:]}]})
 
 
 def test_optics_is_compared_by_wall_seconds():
