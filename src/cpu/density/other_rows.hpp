@@ -92,8 +92,16 @@ class OtherRows {
   virtual void search(std::span<const std::int64_t> rows) = 0;
 };
 
-std::unique_ptr<OtherRows> other_rows_in_tree(const Context& ctx, Growth& growth);
+/// Counts the pairs of rows whose keys it computes.
+class OtherRowsInTree : public OtherRows {
+ public:
+  [[nodiscard]] virtual std::int64_t pairs() const = 0;
+};
+
+std::unique_ptr<OtherRowsInTree> other_rows_in_tree(const Context& ctx, Growth& growth);
 std::unique_ptr<OtherRows> other_rows_by_screens(const Context& ctx, Growth& growth);
+/// Whether rows that are kept in a tree can be compared by screens, too.
+bool has_screens(const Context& ctx, const kernels::SpanningTask& task);
 std::uint64_t other_rows_in_tree_bytes(const Context& ctx, const kernels::SpanningTask& task);
 std::uint64_t other_rows_by_screens_bytes(const Context& ctx, const kernels::SpanningTask& task);
 

@@ -5,8 +5,10 @@
 // only rows near other components are compared with rows. THE BOUND is that of other_rows.cpp, with the key of two
 // boxes (cpu/nearest/tree/tree.hpp) and the least core keys in them (component_boxes.hpp).
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "core/parallel.hpp"
 #include "cpu/density/component_boxes.hpp"
@@ -43,6 +45,7 @@ struct RowBatch {
   std::vector<double> high;  // [d]
   double core = kInfinity;   // the least core key
   std::vector<Pursuit> pursuits;
+  std::int64_t pairs = 0;  // whose keys were computed since they were counted
 };
 
 /// What a thread needs.
@@ -63,7 +66,7 @@ struct Scratch {
   std::vector<Open> stack;
 };
 
-class InTree final : public OtherRows {
+class InTree final : public OtherRowsInTree {
  public:
   InTree(const Context& ctx, Growth& growth)
       : ctx_(ctx),
@@ -78,6 +81,8 @@ class InTree final : public OtherRows {
 
   void relabel() override { boxes_.update(); }
 
+  std::int64_t pairs() const override { return pairs_; }
+
   void search(std::span<const std::int64_t> rows) override {
     const std::vector<Task> tasks = tasks_of(rows);
     core::parallel_for(ctx_, std::ssize(tasks), [&](std::int64_t i, int worker) {
@@ -86,6 +91,7 @@ class InTree final : public OtherRows {
       scratch.open[0].clear();
       if (tree_.nodes() > 0) scratch.open[0].push_back({0, 0});
       search(task.below, task.rows, 0, scratch);
+      pairs_ += std::exchange(scratch.batch.pairs, 0);
     });
   }
 
@@ -226,7 +232,7 @@ class InTree final : public OtherRows {
   void search(RowBatch& batch, const std::vector<Open>& open) {
     if (batch.pursuits.empty()) return;
     if (tree_.nodes() == 0) {
-      for_each_row_of(batch, [&](const double* x, Pursuit& pursuit) { rank(0, x, pursuit); });
+      for_each_row_of(batch, [&](const double* x, Pursuit& pursuit) { batch.pairs += rank(0, x, pursuit); });
     }
     for (const Open& one : open) walk(batch, one);
     for (const Pursuit& pursuit : batch.pursuits) pursuit.finish(growth_);
@@ -262,12 +268,14 @@ class InTree final : public OtherRows {
         stack[place] = {Tree::child_of(node, lane), keys[lane]};
       }
       if (leaves == 0) continue;
-      for_each_row_of(batch, [&](const double* x, Pursuit& pursuit) { rank_leaves(node, leaves, x, pursuit); });
+      for_each_row_of(batch,
+                      [&](const double* x, Pursuit& pursuit) { batch.pairs += rank_leaves(node, leaves, x, pursuit); });
     }
   }
 
-  /// Those leaves of a node that a row may have an edge of use into, the nearest first.
-  void rank_leaves(std::int64_t node, std::uint32_t leaves, const double* x, Pursuit& pursuit) {
+  /// Those leaves of a node that a row may have an edge of use into, the nearest first. Returns how many points they
+  /// have.
+  std::int64_t rank_leaves(std::int64_t node, std::uint32_t leaves, const double* x, Pursuit& pursuit) {
     alignas(64) double keys[kTreeWidth];
     int order[kTreeWidth];
     int size = 0;
@@ -279,13 +287,15 @@ class InTree final : public OtherRows {
       for (; place > 0 && keys[order[place - 1]] > keys[lane]; --place) order[place] = order[place - 1];
       order[place] = lane;
     }
+    std::int64_t points = 0;
     for (int i = 0; i < size; ++i) {
       const std::int64_t leaf = Tree::child_of(node, order[i]);
-      if (boxes_.may_have(leaf, pursuit.label(), pursuit.core(), keys[order[i]])) rank(leaf, x, pursuit);
+      if (boxes_.may_have(leaf, pursuit.label(), pursuit.core(), keys[order[i]])) points += rank(leaf, x, pursuit);
     }
+    return points;
   }
 
-  void rank(std::int64_t leaf, const double* x, Pursuit& pursuit) {
+  std::int64_t rank(std::int64_t leaf, const double* x, Pursuit& pursuit) {
     constexpr std::int64_t kPoints = 256;  // of a leaf, ranked in one call
     const Tree::Child& child = tree_.child(leaf);
     for (std::int64_t first = 0; first < child.size; first += kPoints) {
@@ -298,6 +308,7 @@ class InTree final : public OtherRows {
         if (keys[f] <= pursuit.limit(growth_)) pursuit.offer(growth_, keys[f], child.first + first + at[f]);
       }
     }
+    return child.size;
   }
 
   const Context& ctx_;
@@ -307,11 +318,12 @@ class InTree final : public OtherRows {
   std::vector<Below> parts_;
   ComponentBoxes boxes_;
   std::vector<Scratch> scratch_;  // of each thread
+  std::atomic<std::int64_t> pairs_{0};
 };
 
 }  // namespace
 
-std::unique_ptr<OtherRows> other_rows_in_tree(const Context& ctx, Growth& growth) {
+std::unique_ptr<OtherRowsInTree> other_rows_in_tree(const Context& ctx, Growth& growth) {
   return std::make_unique<InTree>(ctx, growth);
 }
 

@@ -80,6 +80,15 @@ void move_lists(const Context& ctx, const SpanningTask& task, const Places& plac
   }
 }
 
+constexpr std::int64_t kFewSearched = 1024;  // rows: in a tree, without a question
+constexpr std::int64_t kFewScreened = 8;     // columns
+constexpr double kScreenGain = 8;            // a pair takes as many times as long in a tree as by screens, about
+
+/// Whether rows in a tree may be compared by screens where the tree does not keep them apart.
+bool may_screen(const Context& ctx, const SpanningTask& task) {
+  return task.search.queries.cols() >= kFewScreened && has_screens(ctx, task);
+}
+
 /// Names rows by their places, except in edges.
 class Boruvka {
  public:
@@ -275,17 +284,44 @@ class Boruvka {
   void search_uncertain() {
     std::vector<std::int64_t> rows = uncertain_rows();
     if (rows.empty()) return;
-    if (!others_) {
-      others_ = growth_.places.in_tree() ? other_rows_in_tree(ctx_, growth_) : other_rows_by_screens(ctx_, growth_);
+    if (growth_.places.in_tree()) {
+      if (!in_tree_) in_tree_ = other_rows_in_tree(ctx_, growth_);
+      in_tree_->relabel();
+    } else if (!by_screens_) {
+      by_screens_ = other_rows_by_screens(ctx_, growth_);
     }
-    others_->relabel();
     core::Poll poll(ctx_);
-    others_->search(most_promising(rows, poll));
+    OtherRows* others = in_tree_ ? in_tree_.get() : by_screens_.get();
+    others->search(most_promising(rows, poll));
+    keep_uncertain(rows, poll);
+    if (in_tree_ && std::ssize(rows) >= kFewSearched && may_screen(ctx_, growth_.task)) {
+      const std::vector<std::int64_t> some = spread(rows);
+      const std::int64_t before = in_tree_->pairs();
+      in_tree_->search(some);
+      const auto pairs_a_row = static_cast<double>(in_tree_->pairs() - before) / static_cast<double>(some.size());
+      keep_uncertain(rows, poll);
+      if (pairs_a_row > static_cast<double>(n_) / kScreenGain) {
+        if (!by_screens_) by_screens_ = other_rows_by_screens(ctx_, growth_);
+        others = by_screens_.get();
+      }
+    }
+    others->search(rows);
+  }
+
+  void keep_uncertain(std::vector<std::int64_t>& rows, core::Poll& poll) const {
     std::erase_if(rows, [&](std::int64_t row) {
       poll.step();
       return !is_uncertain(row);
     });
-    others_->search(rows);
+  }
+
+  /// Some of many rows, in their order.
+  std::vector<std::int64_t> spread(const std::vector<std::int64_t>& rows) const {
+    constexpr std::size_t kShare = 32;
+    std::vector<std::int64_t> some;
+    some.reserve(rows.size() / kShare + 1);
+    for (std::size_t i = 0; i < rows.size(); i += kShare) some.push_back(rows[i]);
+    return some;
   }
 
   /// Of each component the row with the least floor: what it finds spares others their search.
@@ -322,7 +358,8 @@ class Boruvka {
   core::RawVector<std::int64_t> next_;       // [n] the first entry of each list that may be in another component
   core::RawVector<std::int64_t> promising_;  // [n] of the component with that label
   bool listed_in_order_;                     // lists have the order of edges
-  std::unique_ptr<OtherRows> others_;
+  std::unique_ptr<OtherRowsInTree> in_tree_;
+  std::unique_ptr<OtherRows> by_screens_;
   std::int64_t largest_ = -1;
 };
 
@@ -359,8 +396,10 @@ std::uint64_t spanning_tree_bytes(const Context& ctx, const SpanningTask& task) 
   if (task.search.method == Method::kdtree) bytes += Places::bytes(n) + rows;
   const std::uint64_t wide =
       task.search.metric == Metric::minkowski ? WideRows::bytes(task.search.queries, task.search.metric) : 0;
-  return std::max(wide, bytes + (task.search.method == Method::kdtree ? other_rows_in_tree_bytes(ctx, task)
-                                                                      : other_rows_by_screens_bytes(ctx, task)));
+  const bool in_tree = task.search.method == Method::kdtree;
+  if (in_tree) bytes += other_rows_in_tree_bytes(ctx, task);
+  if (!in_tree || may_screen(ctx, task)) bytes += other_rows_by_screens_bytes(ctx, task);
+  return std::max(wide, bytes);
 }
 
 }  // namespace vicinal::cpu

@@ -194,6 +194,27 @@ TEST(Polls, ComponentsBelowBoxes) {
   EXPECT_GE(polls_of([&] { others->relabel(); }), static_cast<const cpu::Tree&>(*path.tree).nodes());
 }
 
+// In the order of a tree the groups are made an index: each is a step, and each of its rows.
+TEST(Polls, GroupsThatScreensCompare) {
+  const PolledPath path(kManyRows, 1, Metric::euclidean);
+  const std::vector<std::int64_t> rows = {0, kManyRows / 2};
+  const auto polls = [&](const cpu::Places& places) {
+    cpu::Growth growth{path.task, places, {}, cpu::Components(path.ctx, kManyRows), cpu::LightestEdges(kManyRows),
+                       {},        {}};
+    for (core::RawVector<double>* bounds : {&growth.bounds.floor, &growth.bounds.other_key}) {
+      bounds->resize(static_cast<std::size_t>(kManyRows));
+      std::fill(bounds->begin(), bounds->end(), 0.0);
+    }
+    growth.bounds.other.resize(static_cast<std::size_t>(kManyRows));
+    for (std::int64_t row = 0; row < kManyRows; ++row) growth.edges.forget(row);
+    const auto others = cpu::other_rows_by_screens(path.ctx, growth);
+    return polls_of([&] { others->search(rows); });
+  };
+  const kernels::Prepared& index = *path.task.search.index;
+  const cpu::Places in_tree(path.ctx, index, path.tree->shape_of(path.ctx, index)->order);
+  EXPECT_GE(polls(in_tree) - polls(cpu::Places(index)), 2 * kManyRows / kBetweenLooks);
+}
+
 // No row is a core row. Distinct rows get their leaf, and rows the number of their group; then each row is placed.
 TEST(Polls, AnOrderInATree) {
   PolledPath path(kManyRows, 1, Metric::euclidean, 2);

@@ -130,5 +130,40 @@ TEST(TreeOfNestedClouds, IsThatOfAllPairs) {
   }
 }
 
+/// Normal clouds in so many columns that boxes keep no rows apart: most rows are compared by screens. Each fifth row is
+/// there twice, and some are far from all others.
+template <class T>
+std::vector<T> clouds_of_many_columns(std::int64_t n, std::int64_t d) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal(0, 9);
+  std::vector<T> rows;
+  for (std::int64_t row = 0; row < n; ++row) {
+    const bool again = row % 5 == 4;
+    for (std::int64_t j = 0; j < d; ++j) {
+      const double centre = row % 3 == 0 ? 90 : (row % 3 == 1 ? 110 : 160);
+      const double value = again
+                               ? static_cast<double>(rows[static_cast<std::size_t>((row - 1) * d + j)])
+                               : std::clamp(std::round(centre + (row % 40 == 0 ? 6 : 1) * normal(random)), 0.0, 255.0);
+      rows.push_back(static_cast<T>(value));
+    }
+  }
+  return rows;
+}
+
+template <class T>
+class TreeOfManyColumns : public testing::Test {};
+TYPED_TEST_SUITE(TreeOfManyColumns, Elements);
+
+TYPED_TEST(TreeOfManyColumns, IsThatOfAllPairs) {
+  for (const std::int64_t d : {8, 20}) {
+    const std::vector<TypeParam> rows = clouds_of_many_columns<TypeParam>(4000, d);
+    const TableView table(rows.data(), std::ssize(rows) / d, d);
+    for (const std::int64_t least : {1, 6}) {
+      SCOPED_TRACE(std::to_string(d) + " columns, min_samples " + std::to_string(least));
+      expect_tree_of_all_pairs(table, {.min_samples = least, .alpha = d == 20 ? 1.3 : 1.0});
+    }
+  }
+}
+
 }  // namespace
 }  // namespace vicinal
