@@ -117,10 +117,10 @@ void add_clouds(std::int64_t size, std::vector<double> centre, double width, std
 
 TEST(TreeOfNestedClouds, IsThatOfAllPairs) {
   for (const std::int64_t d : {1, 2, 3}) {
-    for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    for (const std::uint64_t seed : {2, 3}) {
       std::mt19937_64 random(seed);
       std::vector<double> rows;
-      add_clouds(1500, std::vector<double>(static_cast<std::size_t>(d), 0), 100, random, rows);
+      add_clouds(3000, std::vector<double>(static_cast<std::size_t>(d), 0), 100, random, rows);
       const TableView table(rows.data(), std::ssize(rows) / d, d);
       for (const std::int64_t least : {1, 4}) {
         SCOPED_TRACE(std::to_string(d) + " columns, seed " + std::to_string(seed));
