@@ -645,7 +645,7 @@ def time_one(ours, options, line, table, least, ended):
         if name not in OURS and options.peers and name not in options.peers:
             continue
         if name in ended:
-            line[name] = ended[name]
+            line[name] = {"error": ended[name]["error"] + " with another min_samples"}
             continue
         peer = Peer(name, ours.folder / table, 25, least, ours.threads)
         warm = peer.answer(options.timeout)

@@ -320,8 +320,9 @@ def minimum_spanning_tree(table: Any, **options: Unpack[SpanningTreeOptions]) ->
     options outside their domain, BadData naming row and column of NaN and infinity, OverMemory before work begins, also
     for a table that does not fit into a device's memory, and DeviceUnavailable for several devices. Time of `knn` with
     min_samples + 5 neighbors, and of up to log2 n further searches; memory, of the device where there is one,
-    of 16 bytes per neighbor, about 200 n bytes, and that of the kd-tree's boxes once more, on the CPU, in a kd-tree of 8
-    columns or more, with another 50 n bytes and up to about 100 MB.
+    of 16 bytes per neighbor, about 200 n bytes, and that of the kd-tree's boxes once more. On the CPU, with "euclidean"
+    and "sqeuclidean" in a kd-tree of 8 columns or more, another 50 n bytes and what a search by screens takes: 100 MB
+    for float32, up to 300 MB for very narrow or wide rows.
     """
     return SpanningTree(_core.spanning_tree(table, options))
 

@@ -92,8 +92,14 @@ class GroupsOfOthers {
     index_.largest = all.largest;
     index_.distinct.clear();
     index_.members.clear();
-    index_.member_offsets.assign(1, 0);
+    index_.member_offsets.clear();
     groups_.clear();
+    const auto most = static_cast<std::size_t>(places.groups());
+    index_.distinct.reserve(most);
+    index_.members.reserve(static_cast<std::size_t>(all.table.rows()));
+    index_.member_offsets.reserve(most + 1);
+    groups_.reserve(most);
+    index_.member_offsets.push_back(0);
     core::Poll poll(ctx);
     for (std::int64_t group = 0; group < places.groups(); ++group) {
       poll.step();

@@ -45,7 +45,7 @@ struct RowBatch {
   std::vector<double> high;  // [d]
   double core = kInfinity;   // the least core key
   std::vector<Pursuit> pursuits;
-  std::int64_t pairs = 0;  // whose keys were computed since they were counted
+  std::int64_t pairs = 0;  // that were ranked and are not in InTree::pairs_ yet
 };
 
 /// What a thread needs.
@@ -295,6 +295,7 @@ class InTree final : public OtherRowsInTree {
     return points;
   }
 
+  /// Returns how many points the leaf has.
   std::int64_t rank(std::int64_t leaf, const double* x, Pursuit& pursuit) {
     constexpr std::int64_t kPoints = 256;  // of a leaf, ranked in one call
     const Tree::Child& child = tree_.child(leaf);

@@ -10,6 +10,8 @@
 // lightest edge of its row whatever the floor is, because lists have the same order as edges of one row: (key, id).
 // Division can make keys equal that are not, and then the order is by id alone.
 // Floors stay true while components grow, because the rows of other components become fewer.
+// In a kd-tree a 32nd of those members is searched first. Where each meets more than an eighth of all groups of equal
+// rows, the others are compared by screens (other_rows.cpp), to which a pair costs about an eighth.
 // O(n k) memory for the lists, O(n) beside them. Time: n k a round, of which there are at most log2 n, and the
 // searches.
 #include "cpu/density/spanning_tree.hpp"
@@ -80,7 +82,7 @@ void move_lists(const Context& ctx, const SpanningTask& task, const Places& plac
   }
 }
 
-constexpr std::int64_t kFewSearched = 1024;  // rows: in a tree, without a question
+constexpr std::int64_t kFewSearched = 1024;  // fewer rows are searched for in the tree, without a trial
 constexpr std::int64_t kFewScreened = 8;     // columns
 constexpr double kScreenGain = 8;            // a pair takes as many times as long in a tree as by screens, about
 
@@ -300,7 +302,7 @@ class Boruvka {
       in_tree_->search(some);
       const auto pairs_a_row = static_cast<double>(in_tree_->pairs() - before) / static_cast<double>(some.size());
       keep_uncertain(rows, poll);
-      if (pairs_a_row > static_cast<double>(n_) / kScreenGain) {
+      if (pairs_a_row > static_cast<double>(growth_.places.groups()) / kScreenGain) {
         if (!by_screens_) by_screens_ = other_rows_by_screens(ctx_, growth_);
         others = by_screens_.get();
       }

@@ -34,7 +34,7 @@ __device__ __forceinline__ void copies_wait() {
 }
 
 /// In shared memory. A phase ends when as many have arrived as the barrier was made for. Before sm_80 the lower half
-/// counts them, and the upper half has their number.
+/// counts arrivals, and the upper half has how many end a phase: a power of two, so that the count may overflow.
 using Barrier = std::uint64_t;
 
 __device__ __forceinline__ void barrier_init(Barrier* barrier, std::uint32_t arrivals) {

@@ -1,4 +1,4 @@
-// Rings of slots in shared memory, which one warp fills and others empty.
+// Rings of slots in shared memory.
 #pragma once
 
 #include <cstdint>
