@@ -175,6 +175,34 @@ TEST(SpanningTree, OfTablesWhosePartsJoinLate) {
   }
 }
 
+/// Two clouds, of which the smaller one has more distinct rows than screens search for among all rows. Each fifth row
+/// is there twice.
+std::vector<double> two_large_clusters(std::int64_t d) {
+  constexpr std::int64_t kRows = 3100;
+  std::vector<double> rows = make_rows(Family::gaussian, {kRows, d, 1}, 12).table;
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    const auto row = rows.begin() + i * d;
+    if (i < 1500) *row += 100;
+    if (i % 5 == 4) std::copy_n(row - d, d, row);
+  }
+  return rows;
+}
+
+TEST(SpanningTree, OfLargeComponents) {
+  const struct {
+    std::int64_t d;
+    Metric metric;
+    SpanningTreeOptions options;
+  } kCases[] = {{8, Metric::euclidean, {}},
+                {20, Metric::cosine, {.min_samples = 5}},
+                {8, Metric::inner_product, {.min_samples = 5}}};
+  std::uint64_t turn = 0;
+  for (const auto& [d, metric, options] : kCases) {
+    check_tree(PairTable(two_large_clusters(d), d, metric), options, "two large clusters", ++turn, false);
+    if (HasFailure()) return;
+  }
+}
+
 // Lists are in the order of the pairs' keys; of edges whose keys the division makes equal rows decide.
 TEST(SpanningTree, OfPairsThatDivisionMakesEqual) {
   check_tree(PairTable({1.5 + 0x1p-51, 0, 1.5 + 0x1p-52}, 1, Metric::manhattan), {.alpha = 3}, "three rows", 0, true);

@@ -156,7 +156,7 @@ TYPED_TEST_SUITE(TreeOfManyColumns, Elements);
 
 TYPED_TEST(TreeOfManyColumns, IsThatOfAllPairs) {
   for (const std::int64_t d : {8, 20}) {
-    const std::vector<TypeParam> rows = clouds_of_many_columns<TypeParam>(4000, d);
+    const std::vector<TypeParam> rows = clouds_of_many_columns<TypeParam>(4800, d);
     const TableView table(rows.data(), std::ssize(rows) / d, d);
     for (const std::int64_t least : {1, 6}) {
       SCOPED_TRACE(std::to_string(d) + " columns, min_samples " + std::to_string(least));
