@@ -11,6 +11,7 @@
 
 #include "core/parallel.hpp"
 #include "core/poll.hpp"
+#include "core/sort_on_threads.hpp"
 #include "cpu/density/gathered.hpp"
 #include "cpu/nearest/ladder.hpp"
 #include "cpu/nearest/nearest.hpp"
@@ -133,11 +134,10 @@ class ByScreens final : public OtherRows {
   void search(std::span<const std::int64_t> rows) override {
     std::vector<std::int64_t> by_label(rows.begin(), rows.end());
     const auto label = [&](std::int64_t row) { return growth_.components.label(row); };
-    core::Poll poll(ctx_);
-    std::sort(by_label.begin(), by_label.end(), [&](std::int64_t a, std::int64_t b) {
-      poll.step();
+    core::sort_on_threads(ctx_, by_label, [&](std::int64_t a, std::int64_t b) {
       return label(a) != label(b) ? label(a) < label(b) : a < b;
     });
+    core::Poll poll(ctx_);
     std::vector<std::int64_t> of_several;
     for (auto begin = by_label.begin(); begin != by_label.end();) {
       const auto end = std::find_if(begin, by_label.end(), [&](std::int64_t row) {
