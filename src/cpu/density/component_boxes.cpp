@@ -12,54 +12,15 @@ namespace {
 
 constexpr std::int64_t kMaxBoxColumns = 32;  // of boxes of others: beyond, they take more memory than they save time
 
-bool is_part(const Tree& tree, std::int64_t child) {
-  constexpr std::int64_t kPoints = 2048;  // at most, unless a leaf has more
-  return tree.child(child).size > 0 || tree.points_below(child) <= kPoints;
-}
-
-void add_parts(const Tree& tree, const Below& below, core::Poll& poll, std::vector<Below>& parts) {
-  poll.step();
-  if (is_part(tree, below.child)) {
-    parts.push_back(below);
-    return;
-  }
-  for_each_child(tree, below, [&](const Below& child) { add_parts(tree, child, poll, parts); });
-}
-
 }  // namespace
 
-std::vector<Below> tree_parts(const Context& ctx, const Tree& tree) {
-  std::vector<Below> parts;
-  core::Poll poll(ctx);
-  add_parts(tree, {0, 0}, poll, parts);
-  return parts;
-}
-
-std::uint64_t tree_parts_bytes(std::uint64_t rows) {
-  return child_count_bound(rows) / kTreeWidth * 2 * sizeof(Below);  // one for each leaf at most, in a vector that grows
-}
-
-ComponentBoxes::Box::Box(std::int64_t d)
-    : low(static_cast<std::size_t>(d)), high(static_cast<std::size_t>(d)), x(static_cast<std::size_t>(2 * d)) {}
-
-void ComponentBoxes::Box::clear() {
-  std::fill(low.begin(), low.end(), kInfinity);
-  std::fill(high.begin(), high.end(), -kInfinity);
-}
-
-void ComponentBoxes::Box::add(const double* from, const double* to) {
-  for (std::size_t j = 0; j < low.size(); ++j) {
-    low[j] = std::min(low[j], from[j]);
-    high[j] = std::max(high[j], to[j]);
-  }
-}
-
 ComponentBoxes::ComponentBoxes(const Context& ctx, const Growth& growth, const Tree& tree, const TreeKeys& keys,
-                               std::span<const Below> parts)
+                               const InnerBoxes& inner, std::span<const Below> parts)
     : ctx_(ctx),
       growth_(growth),
       tree_(tree),
       keys_(keys),
+      inner_(inner),
       parts_(parts),
       rows_(static_cast<std::size_t>(1 + tree.nodes() * kTreeWidth)) {
   for (int worker = 0; worker < ctx.threads(); ++worker) scratch_.emplace_back(tree.cols());
@@ -72,7 +33,7 @@ ComponentBoxes::ComponentBoxes(const Context& ctx, const Growth& growth, const T
 
 std::uint64_t ComponentBoxes::bytes(const TableView& table, std::uint64_t threads) {
   const auto d = static_cast<std::uint64_t>(table.cols());
-  const std::uint64_t box = table.cols() > kMaxBoxColumns ? 0 : 2 * d * sizeof(double);
+  const std::uint64_t box = table.cols() > kMaxBoxColumns ? 0 : 2 * d * Tree::element_bytes(table.dtype());
   return child_count_bound(static_cast<std::uint64_t>(table.rows())) * (sizeof(Rows) + box) +
          threads * 4 * d * sizeof(double);
 }
@@ -85,7 +46,7 @@ void ComponentBoxes::update() {
 }
 
 /// Updates a child and all below it; without `with_parts`, all but the parts.
-void ComponentBoxes::update(const Below& below, bool with_parts, Box& others) {
+void ComponentBoxes::update(const Below& below, bool with_parts, GrowingBox& others) {
   if (!with_parts && is_part(tree_, below.child)) return;
   if (tree_.child(below.child).size > 0) return update_leaf(below, others);
   for_each_child(tree_, below, [&](const Below& child) { update(child, with_parts, others); });
@@ -93,48 +54,52 @@ void ComponentBoxes::update(const Below& below, bool with_parts, Box& others) {
   update_node(below.child, others);
 }
 
-void ComponentBoxes::update_leaf(const Below& below, Box& others) {
+void ComponentBoxes::update_leaf(const Below& below, GrowingBox& others) {
   const Tree::Child& leaf = tree_.child(below.child);
   Rows& rows = rows_[static_cast<std::size_t>(below.child)];
   const auto label_of = [&](std::int64_t point) { return growth_.group_label(below.first_group + point); };
   // The component of more than half of the points, if there is one, is what remains when different ones cancel out.
-  rows.label = rows.main = label_of(0);
+  rows.label = rows.main = kNoRows;
   rows.core = kInfinity;
   std::int64_t lead = 0;
   for (std::int64_t point = 0; point < leaf.size; ++point) {
     if (point % 4096 == 4095) ctx_.check_cancelled();
+    if (inner_.is_left_out(below.first_group + point)) continue;
     const std::int64_t label = label_of(point);
+    if (rows.label == kNoRows) rows.label = label;
     if (label != rows.label) rows.label = -1;
     if (lead == 0) rows.main = label;
     lead += label == rows.main ? 1 : -1;
-    rows.core = std::min(rows.core, core_of_group(below.first_group + point));
+    rows.core = std::min(rows.core, inner_.core(below.first_group + point));
   }
-  if (rows.label >= 0) return;
+  if (rows.label != -1) return;
   if (lead == 0) rows.main = -1;
   if (rows.main < 0) return;
   others.clear();
   rows.core_of_others = kInfinity;
   for (std::int64_t point = 0; point < leaf.size; ++point) {
     if (point % 4096 == 4095) ctx_.check_cancelled();
-    if (label_of(point) == rows.main) continue;
+    if (label_of(point) == rows.main || inner_.is_left_out(below.first_group + point)) continue;
     if (others_.data() != nullptr) {
       keys_.point(tree_.points(leaf.at), point, others.x.data());
       others.add(others.x.data(), others.x.data());
     }
-    rows.core_of_others = std::min(rows.core_of_others, core_of_group(below.first_group + point));
+    rows.core_of_others = std::min(rows.core_of_others, inner_.core(below.first_group + point));
   }
   keep(below.child, others);
 }
 
-void ComponentBoxes::update_node(std::int64_t at, Box& others) {
+void ComponentBoxes::update_node(std::int64_t at, GrowingBox& others) {
   const std::int64_t node = tree_.child(at).at;
   Rows& rows = rows_[static_cast<std::size_t>(at)];
-  rows.label = rows.main = of(Tree::child_of(node, 0)).main;
+  rows.label = rows.main = kNoRows;
   rows.core = kInfinity;
   std::int64_t lead = 0;
   for (std::uint32_t lanes = tree_.lanes(node); lanes != 0; lanes &= lanes - 1) {
     const std::int64_t child = Tree::child_of(node, std::countr_zero(lanes));
+    if (of(child).label == kNoRows) continue;
     const std::int64_t points = tree_.points_below(child);
+    if (rows.label == kNoRows) rows.label = rows.main = of(child).main;
     if (of(child).label != rows.label) rows.label = -1;
     rows.core = std::min(rows.core, of(child).core);
     if (of(child).main == rows.main) {
@@ -144,7 +109,7 @@ void ComponentBoxes::update_node(std::int64_t at, Box& others) {
       lead = -lead;
     }
   }
-  if (rows.label >= 0 || rows.main < 0) return;
+  if (rows.label != -1 || rows.main < 0) return;
   others.clear();
   rows.core_of_others = kInfinity;
   const std::size_t d = others.low.size();
@@ -152,10 +117,10 @@ void ComponentBoxes::update_node(std::int64_t at, Box& others) {
   for (std::uint32_t lanes = tree_.lanes(node); lanes != 0; lanes &= lanes - 1) {
     const int lane = std::countr_zero(lanes);
     const Rows& child = of(Tree::child_of(node, lane));
-    if (child.label == rows.main) continue;
+    if (child.label == rows.main || child.label == kNoRows) continue;
     const bool in_part = child.main == rows.main;
     if (others_.data() != nullptr) {
-      keys_.box(in_part ? boxes_of_others(node) : tree_.boxes(node), lane, low, low + d);
+      keys_.box(in_part ? boxes_of_others(node) : inner_.boxes(node), lane, low, low + d);
       others.add(low, low + d);
     }
     rows.core_of_others = std::min(rows.core_of_others, in_part ? child.core_of_others : child.core);
@@ -163,7 +128,7 @@ void ComponentBoxes::update_node(std::int64_t at, Box& others) {
   keep(at, others);
 }
 
-void ComponentBoxes::keep(std::int64_t child, const Box& others) {
+void ComponentBoxes::keep(std::int64_t child, const GrowingBox& others) {
   if (child == 0 || others_.data() == nullptr) return;  // the root is in no node
   const std::int64_t node = (child - 1) / kTreeWidth;
   keys_.put_box(others_.data() + node * 2 * kTreeWidth * tree_.point_bytes(), (child - 1) % kTreeWidth,
@@ -172,7 +137,7 @@ void ComponentBoxes::keep(std::int64_t child, const Box& others) {
 
 std::uint32_t ComponentBoxes::useful(std::int64_t node, const double* low, const double* high, std::int64_t label,
                                      double core, double limit, double* keys) const {
-  std::uint32_t near = keys_.boxes_of_box(low, high, tree_.boxes(node), limit, keys) & tree_.lanes(node);
+  std::uint32_t near = keys_.boxes_of_box(low, high, inner_.boxes(node), limit, keys) & tree_.lanes(node);
   std::uint32_t mixed = 0;
   for (std::uint32_t left = near; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);

@@ -10,45 +10,25 @@
 #include <vector>
 
 #include "core/aligned.hpp"
+#include "cpu/density/inner_boxes.hpp"
 #include "cpu/density/other_rows.hpp"
+#include "cpu/density/tree_parts.hpp"
 #include "cpu/nearest/tree/keys.hpp"
 #include "cpu/nearest/tree/tree.hpp"
 
 namespace vicinal::cpu {
 
-/// A child of a tree and the first of the groups below it, which follow each other.
-struct Below {
-  std::int64_t child;
-  std::int64_t first_group;
-};
-
-/// Calls visit(Below) for each child of a child that is a node, in their order.
-template <class Visit>
-void for_each_child(const Tree& tree, const Below& below, const Visit& visit) {
-  const std::int64_t node = tree.child(below.child).at;
-  std::int64_t first = below.first_group;
-  for (std::uint32_t lanes = tree.lanes(node); lanes != 0; lanes &= lanes - 1) {
-    const std::int64_t child = Tree::child_of(node, std::countr_zero(lanes));
-    visit(Below{child, first});
-    first += tree.points_below(child);
-  }
-}
-
-/// Children that hold all rows of a tree, each once, in its order: tasks for threads.
-std::vector<Below> tree_parts(const Context& ctx, const Tree& tree);
-std::uint64_t tree_parts_bytes(std::uint64_t rows);
-
 class ComponentBoxes {
  public:
-  /// Borrows all; `parts` are those of the tree.
+  /// Borrows all; `parts` are those of the tree. Rows that `inner` leaves out are below no child.
   ComponentBoxes(const Context& ctx, const Growth& growth, const Tree& tree, const TreeKeys& keys,
-                 std::span<const Below> parts);
+                 const InnerBoxes& inner, std::span<const Below> parts);
   static std::uint64_t bytes(const TableView& table, std::uint64_t threads);
 
-  /// Components have changed. O(n), on all threads.
+  /// Components have changed, or the rows that are left out. O(n), on all threads.
   void update();
 
-  /// The component of all rows below a child, or -1: there are several.
+  /// The component of all rows below a child, or negative: there are several, or no rows.
   [[nodiscard]] std::int64_t label(std::int64_t child) const { return of(child).label; }
   /// The least core key below a child.
   [[nodiscard]] double core(std::int64_t child) const { return of(child).core; }
@@ -67,41 +47,30 @@ class ComponentBoxes {
                        double limit, double* keys) const;
 
  private:
+  static constexpr std::int64_t kNoRows = -2;  // instead of a label; -1: several
   struct Rows {
     std::int64_t label = -1;
     std::int64_t main = -1;  // a component that has many of them, or -1; any choice is right
     double core = kInfinity;
     double core_of_others = kInfinity;  // of those that are not of `main`
   };
-  struct Box {
-    explicit Box(std::int64_t d);
-    void clear();
-    void add(const double* from, const double* to);
-
-    std::vector<double> low;
-    std::vector<double> high;
-    std::vector<double> x;  // [2 d] of what is added
-  };
-
   [[nodiscard]] const Rows& of(std::int64_t child) const { return rows_[static_cast<std::size_t>(child)]; }
-  [[nodiscard]] double core_of_group(std::int64_t group) const {
-    return growth_.core(growth_.places.members(group).front());
-  }
   [[nodiscard]] const std::byte* boxes_of_others(std::int64_t node) const {
     return others_.data() + node * 2 * kTreeWidth * tree_.point_bytes();
   }
-  void update(const Below& below, bool with_parts, Box& others);
-  void update_leaf(const Below& below, Box& others);
-  void update_node(std::int64_t child, Box& others);
-  void keep(std::int64_t child, const Box& others);
+  void update(const Below& below, bool with_parts, GrowingBox& others);
+  void update_leaf(const Below& below, GrowingBox& others);
+  void update_node(std::int64_t child, GrowingBox& others);
+  void keep(std::int64_t child, const GrowingBox& others);
 
   const Context& ctx_;
   const Growth& growth_;
   const Tree& tree_;
   const TreeKeys& keys_;
+  const InnerBoxes& inner_;
   std::span<const Below> parts_;
   std::vector<Rows> rows_;                // [children]
-  std::vector<Box> scratch_;              // of each thread
+  std::vector<GrowingBox> scratch_;       // of each thread
   core::AlignedArray<std::byte> others_;  // [nodes][d][lo, hi][8] boxes of the rows that are not of `main`, or empty
 };
 

@@ -78,14 +78,15 @@ kernels::NearestTask screened_task(const kernels::SpanningTask& task, const Tabl
   return search;
 }
 
-/// All groups of equal rows but those of one component, as an index of their own: of the rows of a large component most
-/// are near each other, and a screen that meets them lets them through.
+/// All groups of equal rows but those of one component, and those whose core key is above a limit, as an index of their
+/// own: of the rows of a large component most are near each other, and a screen that meets them lets them through; and
+/// an edge is at least as heavy as the core keys of its rows.
 class GroupsOfOthers {
  public:
   static constexpr std::int64_t kNone = -2;  // no component is left out
   static std::uint64_t bytes(std::int64_t rows) { return static_cast<std::uint64_t>(rows) * 4 * sizeof(std::int64_t); }
 
-  void take(const Context& ctx, const Growth& growth, std::int64_t label) {
+  void take(const Context& ctx, const Growth& growth, std::int64_t label, double limit) {
     const kernels::Prepared& all = *growth.task.search.index;
     const Places& places = growth.places;
     index_.table = all.table;
@@ -105,6 +106,7 @@ class GroupsOfOthers {
     for (std::int64_t group = 0; group < places.groups(); ++group) {
       poll.step();
       if (growth.group_label(group) == label) continue;
+      if (growth.core(places.members(group).front()) > limit) continue;
       groups_.push_back(group);
       for (const std::int64_t place : places.members(group)) {
         poll.step();
@@ -147,7 +149,7 @@ class ByScreens final : public OtherRows {
       if (end - begin < kRowsAlone) {
         of_several.insert(of_several.end(), begin, end);
       } else {
-        others_.take(ctx_, growth_, label(*begin));
+        others_.take(ctx_, growth_, label(*begin), growth_.edges.limit(label(*begin)));
         search_parts({begin, end}, &others_);
       }
       begin = end;
@@ -155,7 +157,7 @@ class ByScreens final : public OtherRows {
     if (of_several.empty()) return;
     // The index's own rows are those of the groups, in their order, unless that is a tree's.
     const bool in_tree = growth_.places.in_tree();
-    if (in_tree) others_.take(ctx_, growth_, GroupsOfOthers::kNone);
+    if (in_tree) others_.take(ctx_, growth_, GroupsOfOthers::kNone, kInfinity);
     search_parts(of_several, in_tree ? &others_ : nullptr);
   }
 

@@ -74,12 +74,18 @@ class InTree final : public OtherRowsInTree {
         tree_(static_cast<const Tree&>(*growth.task.search.tree)),
         keys_(ctx, growth.task.search, tree_),
         parts_(tree_parts(ctx, tree_)),
-        boxes_(ctx, growth, tree_, keys_, parts_) {
+        inner_(ctx, growth, tree_, keys_, parts_),
+        boxes_(ctx, growth, tree_, keys_, inner_, parts_) {
     scratch_.reserve(static_cast<std::size_t>(ctx.threads()));
     for (int worker = 0; worker < ctx.threads(); ++worker) scratch_.emplace_back(tree_.cols());
   }
 
-  void relabel() override { boxes_.update(); }
+  void relabel() override { leave_out(kInfinity); }
+
+  void leave_out(double most) override {
+    inner_.leave_out(most);
+    boxes_.update();
+  }
 
   std::int64_t pairs() const override { return pairs_; }
 
@@ -151,8 +157,7 @@ class InTree final : public OtherRowsInTree {
   /// become the nodes of the next level, or nodes below them. Returns whether there is any. Not for the root: below it
   /// are several components.
   bool narrow(std::int64_t at, std::int64_t label, std::size_t level, Scratch& scratch) const {
-    const std::int64_t parent = (at - 1) / kTreeWidth;
-    keys_.box(tree_.boxes(parent), (at - 1) % kTreeWidth, scratch.low.data(), scratch.high.data());
+    inner_.box(at, scratch.low.data(), scratch.high.data());
     const std::int64_t most = tree_.points_below(at) * kTreeWidth;
     const double core = boxes_.core(at);
     std::vector<Open>& stack = scratch.stack;
@@ -317,6 +322,7 @@ class InTree final : public OtherRowsInTree {
   const Tree& tree_;
   TreeKeys keys_;
   std::vector<Below> parts_;
+  InnerBoxes inner_;
   ComponentBoxes boxes_;
   std::vector<Scratch> scratch_;  // of each thread
   std::atomic<std::int64_t> pairs_{0};
@@ -333,7 +339,8 @@ std::uint64_t other_rows_in_tree_bytes(const Context& ctx, const kernels::Spanni
   const auto threads = static_cast<std::uint64_t>(ctx.threads());
   const std::uint64_t parts = tree_parts_bytes(static_cast<std::uint64_t>(table.rows()));
   const std::uint64_t tasks = 2 * parts;  // those of a search, with rows
-  return ComponentBoxes::bytes(table, threads) + parts + tasks + threads * Scratch::bytes(table);
+  return InnerBoxes::bytes(task, threads) + ComponentBoxes::bytes(table, threads) + parts + tasks +
+         threads * Scratch::bytes(table);
 }
 
 }  // namespace vicinal::cpu

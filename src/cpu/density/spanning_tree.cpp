@@ -10,8 +10,10 @@
 // lightest edge of its row whatever the floor is, because lists have the same order as edges of one row: (key, id).
 // Division can make keys equal that are not, and then the order is by id alone.
 // Floors stay true while components grow, because the rows of other components become fewer.
-// In a kd-tree a 32nd of those members is searched first. Where each meets more than an eighth of all groups of equal
-// rows, the others are compared by screens (other_rows.cpp), to which a pair costs about an eighth.
+// In a kd-tree of eight columns or more some of those members are searched first. Where they are compared with many
+// rows, outliers are left out of the boxes (inner_boxes.hpp), and some are searched again. Where each is still compared
+// with more than an eighth of all groups of equal rows, screens compare the others (other_rows.cpp), to which a pair
+// costs about an eighth.
 // O(n k) memory for the lists, O(n) beside them. Time: n k a round, of which there are at most log2 n, and the
 // searches.
 #include "cpu/density/spanning_tree.hpp"
@@ -25,6 +27,7 @@
 #include "core/large_pages.hpp"
 #include "core/parallel.hpp"
 #include "core/poll.hpp"
+#include "cpu/density/inner_boxes.hpp"
 #include "cpu/density/other_rows.hpp"
 #include "cpu/density/sort_edges.hpp"
 #include "cpu/nearest/wide_rows.hpp"
@@ -84,6 +87,9 @@ void move_lists(const Context& ctx, const SpanningTask& task, const Places& plac
 
 constexpr std::int64_t kFewSearched = 1024;  // fewer rows are searched for in the tree, without a trial
 constexpr std::int64_t kFewScreened = 8;     // columns
+constexpr std::int64_t kShare = 32;          // at most that part of the rows is searched for before the others
+constexpr std::int64_t kMaxTried = 128;      // rows of a trial
+constexpr double kManyPairs = 16;            // compared, a row of the table: boxes without outliers cost less
 constexpr double kScreenGain = 8;            // a pair takes as many times as long in a tree as by screens, about
 
 /// Whether rows in a tree may be compared by screens where the tree does not keep them apart.
@@ -286,43 +292,79 @@ class Boruvka {
   void search_uncertain() {
     std::vector<std::int64_t> rows = uncertain_rows();
     if (rows.empty()) return;
-    if (growth_.places.in_tree()) {
-      if (!in_tree_) in_tree_ = other_rows_in_tree(ctx_, growth_);
-      in_tree_->relabel();
-    } else if (!by_screens_) {
-      by_screens_ = other_rows_by_screens(ctx_, growth_);
-    }
     core::Poll poll(ctx_);
-    OtherRows* others = in_tree_ ? in_tree_.get() : by_screens_.get();
-    others->search(most_promising(rows, poll));
-    keep_uncertain(rows, poll);
-    if (in_tree_ && std::ssize(rows) >= kFewSearched && may_screen(ctx_, growth_.task)) {
-      const std::vector<std::int64_t> some = spread(rows);
-      const std::int64_t before = in_tree_->pairs();
-      in_tree_->search(some);
-      const auto pairs_a_row = static_cast<double>(in_tree_->pairs() - before) / static_cast<double>(some.size());
-      keep_uncertain(rows, poll);
-      if (pairs_a_row > static_cast<double>(growth_.places.groups()) / kScreenGain) {
-        if (!by_screens_) by_screens_ = other_rows_by_screens(ctx_, growth_);
-        others = by_screens_.get();
-      }
-    }
-    others->search(rows);
+    if (growth_.places.in_tree()) return search_in_tree(rows, poll);
+    search_first(by_screens(), most_promising(rows, poll), rows, poll);
+    by_screens().search(rows);
   }
 
-  void keep_uncertain(std::vector<std::int64_t>& rows, core::Poll& poll) const {
+  void search_in_tree(std::vector<std::int64_t>& rows, core::Poll& poll) {
+    if (!in_tree_) in_tree_ = other_rows_in_tree(ctx_, growth_);
+    in_tree_->relabel();
+    search_first(*in_tree_, most_promising(rows, poll), rows, poll);
+    if (std::ssize(rows) < kFewSearched || !may_screen(ctx_, growth_.task)) return in_tree_->search(rows);
+    double pairs = try_tree(rows, poll);
+    const bool pays = pairs * static_cast<double>(rows.size()) > kManyPairs * static_cast<double>(n_);
+    if (pays && leave_out(rows, poll)) pairs = try_tree(rows, poll);
+    const bool is_apart = pairs <= static_cast<double>(growth_.places.groups()) / kScreenGain;
+    (is_apart ? *in_tree_ : by_screens()).search(rows);
+  }
+
+  OtherRows& by_screens() {
+    if (!by_screens_) by_screens_ = other_rows_by_screens(ctx_, growth_);
+    return *by_screens_;
+  }
+
+  /// Searches for some of the rows; then those that are still uncertain are left.
+  void search_first(OtherRows& others, const std::vector<std::int64_t>& some, std::vector<std::int64_t>& rows,
+                    core::Poll& poll) const {
+    others.search(some);
     std::erase_if(rows, [&](std::int64_t row) {
       poll.step();
       return !is_uncertain(row);
     });
   }
 
+  /// Searches for some of the rows in the tree. Returns with how many rows each was compared.
+  double try_tree(std::vector<std::int64_t>& rows, core::Poll& poll) {
+    const std::vector<std::int64_t> some = spread(rows);
+    const std::int64_t before = in_tree_->pairs();
+    search_first(*in_tree_, some, rows, poll);
+    return static_cast<double>(in_tree_->pairs() - before) / static_cast<double>(std::max<std::size_t>(some.size(), 1));
+  }
+
+  /// Leaves rows out of the tree that have no edge of use to most of the rows; the others are searched for before.
+  /// Returns whether there are any.
+  bool leave_out(std::vector<std::int64_t>& rows, core::Poll& poll) {
+    if (!InnerBoxes::serve(growth_.task) || rows.empty()) return false;
+    const auto limit_of = [&](std::int64_t row) { return growth_.edges.limit(label(row)); };
+    std::vector<double> limits;
+    limits.reserve(rows.size());
+    for (const std::int64_t row : rows) {
+      poll.step();
+      limits.push_back(limit_of(row));
+    }
+    const auto at = limits.end() - 1 - std::ssize(limits) / kShare;
+    std::nth_element(limits.begin(), at, limits.end());
+    const double most = *at;
+    if (!(most < kInfinity)) return false;
+    std::vector<std::int64_t> some;
+    some.reserve(rows.size() / kShare);
+    for (const std::int64_t row : rows) {
+      poll.step();
+      if (limit_of(row) > most) some.push_back(row);
+    }
+    search_first(*in_tree_, some, rows, poll);
+    in_tree_->leave_out(most);
+    return true;
+  }
+
   /// Some of many rows, in their order.
   std::vector<std::int64_t> spread(const std::vector<std::int64_t>& rows) const {
-    constexpr std::size_t kShare = 32;
+    const std::int64_t step = std::max(kShare, std::ssize(rows) / kMaxTried);
     std::vector<std::int64_t> some;
-    some.reserve(rows.size() / kShare + 1);
-    for (std::size_t i = 0; i < rows.size(); i += kShare) some.push_back(rows[i]);
+    some.reserve(static_cast<std::size_t>(std::ssize(rows) / step + 1));
+    for (std::int64_t i = 0; i < std::ssize(rows); i += step) some.push_back(rows[static_cast<std::size_t>(i)]);
     return some;
   }
 
@@ -394,7 +436,8 @@ std::uint64_t spanning_tree_bytes(const Context& ctx, const SpanningTask& task) 
   const auto rows = static_cast<std::uint64_t>(n);
   std::uint64_t bytes = Components::bytes(n) + LightestEdges::bytes(n) + RowBounds::bytes(n);
   bytes += rows * 6 * sizeof(std::int64_t);  // labels of groups, places in lists, rows that are searched (which grow)
-  bytes += rows * sizeof(double);            // core keys by place
+  if (InnerBoxes::serve(task)) bytes += rows * 2 * sizeof(double);  // limits of rows, and rows that come first
+  bytes += rows * sizeof(double);                                   // core keys by place
   if (task.search.method == Method::kdtree) bytes += Places::bytes(n) + rows;
   const std::uint64_t wide =
       task.search.metric == Metric::minkowski ? WideRows::bytes(task.search.queries, task.search.metric) : 0;

@@ -191,7 +191,9 @@ TEST(Polls, ComponentsBelowBoxes) {
   cpu::Growth growth{path.task, places, {}, cpu::Components(path.ctx, kManyRows), cpu::LightestEdges(kManyRows),
                      {},        {}};
   const auto others = cpu::other_rows_in_tree(path.ctx, growth);
-  EXPECT_GE(polls_of([&] { others->relabel(); }), static_cast<const cpu::Tree&>(*path.tree).nodes());
+  const std::int64_t nodes = static_cast<const cpu::Tree&>(*path.tree).nodes();
+  EXPECT_GE(polls_of([&] { others->relabel(); }), nodes);
+  EXPECT_GE(polls_of([&] { others->leave_out(1); }), 9 * nodes);  // a node and its leaves once more
 }
 
 // In the order of a tree the groups are made an index: each is a step, and each of its rows.

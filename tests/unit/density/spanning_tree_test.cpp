@@ -165,5 +165,40 @@ TYPED_TEST(TreeOfManyColumns, IsThatOfAllPairs) {
   }
 }
 
+/// Dense clusters of unequal widths and a tenth of the rows spread over all: outliers lie in the boxes of most leaves.
+/// A small cluster is far from all. Small whole numbers, so that many core distances and edges are equal.
+std::vector<std::uint8_t> clusters_among_outliers(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  constexpr int kClusters = 9;
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform(0, 60);
+  std::vector<double> centres;
+  for (std::int64_t i = 0; i < kClusters * d; ++i) centres.push_back(uniform(random));
+  std::vector<std::uint8_t> rows;
+  for (std::int64_t row = 0; row < n; ++row) {
+    const std::int64_t cluster = row % kClusters;
+    for (std::int64_t j = 0; j < d; ++j) {
+      const double centre = row % 128 == 1 ? 180 : centres[static_cast<std::size_t>(cluster * d + j)];
+      const double value = centre + static_cast<double>(1 + cluster % 3) * normal(random);
+      rows.push_back(static_cast<std::uint8_t>(std::lround(std::abs(row % 10 == 0 ? uniform(random) : value))));
+    }
+  }
+  return rows;
+}
+
+TEST(TreeOfClustersAmongOutliers, IsThatOfAllPairs) {
+  for (const std::int64_t d : {8, 12}) {
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      const std::vector<std::uint8_t> rows = clusters_among_outliers(6000, d, seed);
+      const TableView table(rows.data(), std::ssize(rows) / d, d);
+      for (const std::int64_t least : {2, 8}) {
+        SCOPED_TRACE(std::to_string(d) + " columns, min_samples " + std::to_string(least));
+        expect_tree_of_all_pairs(table,
+                                 {.min_samples = least, .metric = seed == 3 ? Metric::manhattan : Metric::euclidean});
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace vicinal

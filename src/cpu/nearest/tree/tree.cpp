@@ -141,11 +141,6 @@ Element element_of(DType dtype) {
   return dtype == DType::float64 ? Element::float64 : Element::float32;
 }
 
-std::int64_t bytes_of(Element element) {
-  if (element == Element::uint8) return 1;
-  return element == Element::float64 ? 8 : 4;
-}
-
 }  // namespace
 
 template <class T>
@@ -600,10 +595,16 @@ std::shared_ptr<const Tree> Tree::restore(const Context& ctx, const kernels::Pre
   return with_builder(ctx, index, [&](auto builder) { return builder.restore(std::move(shape)); });
 }
 
+std::uint64_t Tree::element_bytes(DType dtype) noexcept {
+  const Element element = element_of(dtype);
+  if (element == Element::uint8) return 1;
+  return element == Element::float64 ? 8 : 4;
+}
+
 std::uint64_t Tree::bytes(const kernels::Prepared& index) {
   const auto n = static_cast<std::uint64_t>(index.distinct_rows());
   const auto d = static_cast<std::uint64_t>(index.table.cols());
-  const auto size = static_cast<std::uint64_t>(bytes_of(element_of(index.table.dtype())));
+  const std::uint64_t size = element_bytes(index.table.dtype());
   // At least kPointsALeaf points a leaf on average (a leaf pads seven at most), at least two children a node; beyond
   // that some leaves of every part that a large node has, fewer than one for each hundred points.
   const std::uint64_t leaves = n / kPointsALeaf + n / 64 + 64;

@@ -87,6 +87,8 @@ class Tree final : public kernels::Tree {
   }
   /// Eight points take eight times as much.
   [[nodiscard]] std::int64_t point_bytes() const noexcept { return d_ * element_size_; }
+  /// Bytes of an element of a tree that is built of rows of that type.
+  static std::uint64_t element_bytes(DType dtype) noexcept;
   /// The box of all points: [d] smallest, [d] largest values.
   [[nodiscard]] const double* lowest() const noexcept { return bounds_.data(); }
   [[nodiscard]] const double* highest() const noexcept { return bounds_.data() + d_; }

@@ -1,0 +1,36 @@
+// A kd-tree as tasks for threads.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cpu/nearest/tree/tree.hpp"
+#include "vicinal/context.hpp"
+
+namespace vicinal::cpu {
+
+/// A child of a tree and the first of the groups below it, which follow each other.
+struct Below {
+  std::int64_t child;
+  std::int64_t first_group;
+};
+
+/// Calls visit(Below) for each child of a child that is a node, in their order.
+template <class Visit>
+void for_each_child(const Tree& tree, const Below& below, const Visit& visit) {
+  const std::int64_t node = tree.child(below.child).at;
+  std::int64_t first = below.first_group;
+  for (std::uint32_t lanes = tree.lanes(node); lanes != 0; lanes &= lanes - 1) {
+    const std::int64_t child = Tree::child_of(node, std::countr_zero(lanes));
+    visit(Below{child, first});
+    first += tree.points_below(child);
+  }
+}
+
+/// Whether a child is a task, unless one above it is.
+bool is_part(const Tree& tree, std::int64_t child);
+/// Children that hold all rows of a tree, each once, in its order.
+std::vector<Below> tree_parts(const Context& ctx, const Tree& tree);
+std::uint64_t tree_parts_bytes(std::uint64_t rows);
+
+}  // namespace vicinal::cpu
