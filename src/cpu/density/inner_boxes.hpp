@@ -38,7 +38,7 @@ class InnerBoxes {
   /// Leaves out the rows with core keys above `most`, and no others. O(n d), on all threads; for infinity O(1).
   void leave_out(double most);
 
-  [[nodiscard]] bool is_left_out(std::int64_t group) const { return core(group) > most_; }
+  [[nodiscard]] bool is_left_out(std::int64_t group) const { return most_ < kInfinity && core(group) > most_; }
   /// The core key of a group of equal rows.
   [[nodiscard]] double core(std::int64_t group) const { return growth_.core(growth_.places.members(group).front()); }
   /// [d][lo, hi][8], of the rows that are not left out. A child that has none has its box in the tree.
