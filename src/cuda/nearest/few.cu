@@ -307,10 +307,13 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) first = ~0U;
   __syncthreads();
   for (std::int64_t column = threadIdx.x; column < stride; column += kThreads) {
-    const double value = query < count && column < d ? widen(queries[query * d + column]) : 0;
+    double value = query < count && column < d ? widen(queries[query * d + column]) : 0;
+    if (!isfinite(value)) {
+      atomicMin(&first, static_cast<unsigned>(column));
+      value = 0;  // what is found then is of no account
+    }
     wide[query * stride + column] = value;
     narrow[query * stride + column] = static_cast<float>(value);
-    if (!isfinite(value)) atomicMin(&first, static_cast<unsigned>(column));
   }
   __syncthreads();
   if (threadIdx.x != 0 || query >= count) return;
