@@ -38,10 +38,27 @@ class Staging {
   int turn_ = 0;
 };
 
+/// Numbers that the device writes to memory of the host, one kernel after the other.
+class Notes {
+ public:
+  static constexpr std::int64_t kCount = 64;
+
+  Notes() = default;
+  ~Notes();
+  Notes(const Notes&) = delete;
+  Notes& operator=(const Notes&) = delete;
+
+  std::int64_t* data();
+
+ private:
+  std::int64_t* data_ = nullptr;
+};
+
 struct Session {
   Engine engine;  ///< its memory limit is the session's
   cudaStream_t copies = nullptr;
   Staging staging;
+  Notes notes;
   std::atomic<std::uint64_t> resident_bytes{0};
 };
 
@@ -88,6 +105,8 @@ Resident* upload_table(Session& session, const plugin::Table& table, const doubl
 void find_centre(const Engine& engine, const Rows& rows, double* centre);
 /// Throws `bad_data` naming row (counted from `first_row`) and column of the first value that is not finite.
 void check_finite(const Engine& engine, const Rows& rows, std::int64_t first_row, const char* name);
+/// The same of `count` rows, from the first such column of each, or -1.
+void check_columns(const std::int64_t* columns, std::int64_t count, std::int64_t first_row, const char* name);
 
 /// A search (nearest.cu).
 void nearest(Session& session, const Host& host, const plugin::Search& search, plugin::Counters& counters);

@@ -101,6 +101,7 @@ class TileStream {
         try {
           check(cudaSetDevice(engine.device), "choose the device");
           search(engine);
+          engine.synchronize();  // before the tile is filled again
         } catch (...) {
           search_error = std::current_exception();
         }

@@ -64,6 +64,19 @@ void Staging::in_flight(cudaStream_t stream) {
   turn_ = 1 - turn_;
 }
 
+Notes::~Notes() {
+  if (data_ != nullptr) static_cast<void>(cudaFreeHost(data_));
+}
+
+std::int64_t* Notes::data() {
+  if (data_ == nullptr) {
+    void* data = nullptr;
+    check(cudaHostAlloc(&data, kCount * sizeof(std::int64_t), cudaHostAllocDefault), "allocate pinned memory");
+    data_ = static_cast<std::int64_t*>(data);
+  }
+  return data_;
+}
+
 bool lies_ready(const Engine& engine, const plugin::Table& table, const char* name) {
   if (static_cast<Memory>(table.memory) != Memory::cuda) return false;
   cudaPointerAttributes attributes{};

@@ -1,7 +1,7 @@
 // Method direct (contract clauses 1 to 3): all m n keys, formed block by block (keys.cu), none of them written unless
 // it may be an answer. For k lists each query's limit is its k-th key so far, so that after the first blocks next to
-// nothing is written and selected (select.cu). Few queries read the table as it lies (few.cu), in blocks that grow, so
-// that there are limits before most of it is read. O(m n d) float64 operations; scratch O(block) whatever m and n.
+// nothing is written and selected (select.cu). Few queries read the table as it lies, and have limits from a sample of
+// its rows (few.cu). O(m n d) float64 operations; scratch O(block) whatever m and n.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -19,8 +19,6 @@ constexpr double kRowWork = 8;        // columns that a pair costs besides its o
 constexpr std::int64_t kRows = 8192;  // of a block, where there are queries enough
 constexpr std::uint64_t kScratch = std::uint64_t{768} << 20;  // more does not make it faster
 constexpr std::int64_t kMaxBlockQueries = 65536;
-constexpr std::int64_t kFirstRows = 1024;  // of few queries: of the first block, at least
-constexpr std::int64_t kGrowth = 32;       // and how much longer than all before a block may be
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -80,7 +78,7 @@ struct Sizes {
     const auto padded_queries = static_cast<std::uint64_t>(round_up(queries, query_tile(queries)));
     const auto padded_rows = static_cast<std::uint64_t>(round_up(rows, row_tile(queries)));
     std::uint64_t sum = (padded_queries + padded_rows) * (static_cast<std::uint64_t>(d) * sizeof(double) + 1);
-    if (reading) sum = FewQueries::bytes(queries, d);
+    if (reading) sum = FewQueries::bytes(queries, d, task.lists.k, rows);
     sum += padded_queries * (sizeof(double) + sizeof(unsigned long long));
     if (task.lists.keys != nullptr || task.lists.k > 0) {
       const auto room = static_cast<std::uint64_t>(rows);
@@ -161,9 +159,7 @@ void direct_pass(const Engine& engine, const DirectTask& task) {
   std::optional<FewQueries> few;
   std::optional<Packing> queries;
   std::optional<Packing> rows;
-  if (reading) {
-    few.emplace(engine, search);
-  } else {
+  if (!reading) {
     queries.emplace(engine, search.metric, sizes.queries, query_tile(sizes.queries), d);
     rows.emplace(engine, search.metric, sizes.rows, row_tile(sizes.queries), d);
   }
@@ -172,9 +168,12 @@ void direct_pass(const Engine& engine, const DirectTask& task) {
   const Buffer<unsigned long long> counts(engine, listing ? sizes.queries : 0);
   const Buffer<std::int32_t> holes(engine, listing ? sizes.queries * std::min(sizes.rows, task.lists.k) : 0);
   const Buffer<double> limits(engine, listing ? 0 : sizes.queries);
-  const Buffer<unsigned long long> overflow(engine, 1);
-  check(cudaMemsetAsync(overflow.data(), 0xff, overflow.bytes(), engine.stream), "clear results");
-  if (listing) {
+  const Buffer<unsigned long long> overflow(engine, reading ? 0 : 1);
+  if (!reading) check(cudaMemsetAsync(overflow.data(), 0xff, overflow.bytes(), engine.stream), "clear results");
+  if (reading) {
+    few.emplace(engine, search, task.lists.k, sizes.rows, counts.data());
+    few->sample(engine);
+  } else if (listing) {
     counts.zero();
   } else {
     fill_kernel<<<blocks_for(sizes.queries, 256), 256, 0, engine.stream>>>(limits.data(), sizes.queries,
@@ -218,7 +217,6 @@ void direct_pass(const Engine& engine, const DirectTask& task) {
     for (std::int64_t r = 0, count = 0; r < n; r += count) {
       count = std::min(sizes.rows, n - r);
       if (reading) {
-        count = std::min(count, r == 0 ? std::max(kFirstRows, 4 * lists.k) : kGrowth * r);
         few->form_keys(engine, r, count, sink);
       } else {
         pack_rows(engine, search.metric, search.table, r, count, rows->rows);
@@ -234,7 +232,7 @@ void direct_pass(const Engine& engine, const DirectTask& task) {
                                static_cast<double>(m));
     }
   }
-  if (reading) return engine.synchronize();  // squares of float32 do not overflow float64
+  if (reading) return;  // squares of float32 do not overflow float64
   unsigned long long code = kNoOverflow;
   check(cudaMemcpyAsync(&code, overflow.data(), sizeof code, cudaMemcpyDeviceToHost, engine.stream), "fetch results");
   engine.synchronize();

@@ -11,17 +11,32 @@ namespace vicinal::cuda {
 /// The queries of a search that core::few_queries_serve, where all threads can read them.
 class FewQueries {
  public:
-  FewQueries(const Engine& engine, const Search& search);
-  static std::uint64_t bytes(std::int64_t m, std::int64_t d);
+  struct Task;
 
-  /// Meets all queries with `count` rows of the table from `first_row` on.
+  /// Of the k nearest, the first block having so many rows of the table. `counts` [m] become 0. Notes what is not
+  /// finite where the search asks for it.
+  FewQueries(const Engine& engine, const Search& search, std::int64_t k, std::int64_t rows, unsigned long long* counts);
+  static std::uint64_t bytes(std::int64_t m, std::int64_t d, std::int64_t k, std::int64_t rows);
+
+  /// Takes limits from some of the first rows of the table.
+  void sample(const Engine& engine) const;
+  /// Meets all queries with `count` rows of the table from `first_row` on, after `sample`: a key has to be within that
+  /// limit, too.
   void form_keys(const Engine& engine, std::int64_t first_row, std::int64_t count, const KeySink& sink) const;
 
  private:
+  static std::int64_t doubles(std::int64_t m, std::int64_t d, std::int64_t sampled);
+  [[nodiscard]] Task task(std::int64_t first_row, std::int64_t count) const;
+
   const Search& search_;
+  std::int64_t k_;
   std::int64_t stride_;
-  Buffer<double> wide_;   // [m, stride]
-  Buffer<float> narrow_;  // [m, stride]
+  std::int64_t sampled_;
+  Buffer<double> memory_;
+  double* wide_ = nullptr;   // [m, stride], queries of zeros after them
+  float* narrow_ = nullptr;  // the same
+  double* nearest_ = nullptr;
+  double* limits_ = nullptr;
 };
 
 }  // namespace vicinal::cuda

@@ -16,6 +16,7 @@
 #include "cuda/nearest/papers/papers.hpp"
 #include "cuda/nearest/tree/tree.hpp"
 #include "cuda/nearest/vote.hpp"
+#include "formulas/nearest/few_queries.hpp"
 #include "formulas/nearest/method_kind.hpp"
 
 namespace vicinal::cuda {
@@ -133,15 +134,36 @@ class Run {
       upload_rows(session_, call_.queries, begin, end, copy.data(), engine_.stream);
       search_.queries.data = copy.data();
     }
-    if (call_.self == 0) check_finite(engine_, search_.queries, call_.first_query + begin, "queries");
+    // A search that ends soon notes what is not finite in memory of the host, which need not wait before.
+    const bool notes = call_.self == 0 && notes_values(count);
+    search_.not_finite = notes ? session_.notes.data() : nullptr;
+    static_assert(core::kFewQueries <= Notes::kCount);
+    if (call_.self == 0 && !notes) {
+      check_finite(engine_, search_.queries, call_.first_query + begin, "queries");
+    }
     const Buffer<std::int64_t> exclude(engine_, call_.exclude != nullptr ? count : 0);
     if (call_.exclude != nullptr) {
       to_device(engine_, exclude.data(), call_.exclude + begin, count);
       search_.exclude = exclude.data();
     }
-    if (call_.collect == plugin::kKList) return find_lists(begin, count);
+    if (call_.collect == plugin::kKList) {
+      const bool found = find_lists(begin, count);
+      if (notes) {
+        engine_.synchronize();
+        check_columns(search_.not_finite, count, call_.first_query + begin, "queries");
+      }
+      return found;
+    }
     find_within(begin, count);
     return true;
+  }
+
+  /// Whether lists of so many queries are found from the table's rows as they lie on the device.
+  [[nodiscard]] bool notes_values(std::int64_t count) const {
+    if (resident_ == nullptr || tree_ != nullptr || call_.output_count > 0) return false;
+    return static_cast<Method>(call_.method) == Method::direct && call_.collect == plugin::kKList &&
+           core::few_queries_serve(search_.metric, search_.table.dtype, search_.queries.dtype, count, search_.table.d,
+                                   call_.k);
   }
 
   bool find_lists(std::int64_t begin, std::int64_t count) {

@@ -201,10 +201,13 @@ void examine(const Engine& engine, const Rows& rows, std::int64_t first_row, con
   check_launch("examine");
 }
 
+[[noreturn]] void refuse_value(const char* name, std::int64_t row, std::int64_t column) {
+  throw Failure{ErrorCode::bad_data, std::string(name) + ": row " + std::to_string(row) + ", column " +
+                                         std::to_string(column) + " is not a finite number"};
+}
 [[noreturn]] void refuse(const char* name, unsigned long long position, std::int64_t d, std::int64_t first_row = 0) {
   const auto at = static_cast<std::int64_t>(position);
-  throw Failure{ErrorCode::bad_data, std::string(name) + ": row " + std::to_string(first_row + at / d) + ", column " +
-                                         std::to_string(at % d) + " is not a finite number"};
+  refuse_value(name, first_row + at / d, at % d);
 }
 
 /// A table that does not fit: its sample row by row, then all of it tile by tile.
@@ -317,6 +320,12 @@ void check_finite(const Engine& engine, const Rows& rows, std::int64_t first_row
   check(cudaMemcpyAsync(&seen, found.data(), sizeof seen, cudaMemcpyDeviceToHost, engine.stream), "fetch results");
   engine.synchronize();
   if (seen.non_finite != kNowhere) refuse(name, seen.non_finite, rows.d);
+}
+
+void check_columns(const std::int64_t* columns, std::int64_t count, std::int64_t first_row, const char* name) {
+  for (std::int64_t row = 0; row < count; ++row) {
+    if (columns[row] >= 0) refuse_value(name, first_row + row, columns[row]);
+  }
 }
 
 }  // namespace vicinal::cuda

@@ -66,6 +66,8 @@ struct Search : Eligible {
   std::int64_t first_id = 0;  ///< what is added to ids, and to numbers of queries, in sentences: of a shard
   TableFacts facts;
   Rows queries;
+  /// [queries] where the device writes a few queries' first column that is not finite, or -1; null: all are finite.
+  std::int64_t* not_finite = nullptr;
   Metric metric = Metric::euclidean;
   double p = 2;
   double root = 2;  ///< distances are reported with it: p, or where keys are wanted 1

@@ -271,7 +271,7 @@ TEST_F(Cuda, FewQueriesOfEveryFamilyAndType) {
   std::uint64_t turn = 0;
   for (int family = 0; family < kFamilies; ++family) {
     for (const DType dtype : {DType::uint8, DType::float16, DType::bfloat16, DType::float32, DType::float64}) {
-      for (const std::int64_t m : {1, 4, 5, 8, 9}) {
+      for (const std::int64_t m : {1, 2, 4, 5, 8, 9, 16, 17}) {
         Case c;
         c.family = static_cast<Family>(family);
         c.shape = {3000, kWidths[turn++ % std::size(kWidths)], m};
@@ -283,6 +283,57 @@ TEST_F(Cuda, FewQueriesOfEveryFamilyAndType) {
         check(c, {.ks = {1, 20}, .radii = false}, ways);
       }
     }
+  }
+}
+
+// A sample of the first rows limits the keys of few queries: rows of equal keys before and after its end, nearest rows
+// that come first or last, filters that leave it no row, and more neighbors than it has rows for.
+TEST_F(Cuda, FewQueriesOfTiesAndSortedTables) {
+  constexpr std::int64_t kRows = 50000;
+  std::vector<std::uint64_t> last(static_cast<std::size_t>((kRows + 63) / 64), 0);
+  std::fill(last.end() - 100, last.end(), ~std::uint64_t{0});
+  for (const Family family :
+       {Family::constant, Family::duplicates, Family::near_first, Family::far_first, Family::integer_ties}) {
+    const Rows rows = make_rows(family, {kRows, 4, 16}, 7);
+    const auto table_values = singles(rows.table);
+    const auto query_values = singles(rows.queries);
+    const TableView table(table_values.data(), kRows, 4);
+    const Index there(cuda(), table);
+    const Index here(cpu(), table);
+    for (const std::int64_t m : {1, 3, 8, 16}) {
+      const TableView queries(query_values.data(), m, 4);
+      const std::vector<std::int64_t> exclude(static_cast<std::size_t>(m), 0);
+      for (const std::int64_t k : {1, 50, 1024}) {
+        const std::string what = std::string(name_of(family)) + " m=" + std::to_string(m) + " k=" + std::to_string(k);
+        KnnOptions options = {.k = k, .method = Method::direct};
+        expect_same(knn(cuda(), there, queries, options), knn(cpu(), here, queries, options), what);
+        options.exclude = exclude;
+        expect_same(knn(cuda(), there, queries, options), knn(cpu(), here, queries, options), what + ", exclude");
+        options.filter = last;
+        expect_same(knn(cuda(), there, queries, options), knn(cpu(), here, queries, options), what + ", filter");
+      }
+    }
+  }
+}
+
+TEST_F(Cuda, FewQueriesThatAreNotFinite) {
+  const Rows rows = make_rows(Family::gaussian, {40000, 7, 16}, 2);
+  const auto table_values = singles(rows.table);
+  const TableView table(table_values.data(), 40000, 7);
+  const Index index(cuda(), table);
+  for (const std::int64_t m : {1, 16}) {
+    for (const float value : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+      auto query_values = singles(rows.queries);
+      query_values[static_cast<std::size_t>((m - 1) * 7 + 2)] = value;
+      query_values[static_cast<std::size_t>((m - 1) * 7 + 5)] = value;
+      const TableView queries(query_values.data(), m, 7);
+      std::string sentence;
+      EXPECT_EQ(code_of([&] { (void)knn(cuda(), index, queries, {.k = 3}); }, &sentence), ErrorCode::bad_data);
+      EXPECT_NE(sentence.find("queries: row " + std::to_string(m - 1) + ", column 2"), std::string::npos) << sentence;
+    }
+    const auto query_values = singles(rows.queries);
+    const TableView queries(query_values.data(), m, 7);
+    expect_same(knn(cuda(), index, queries, {.k = 3}), knn(cpu(), table, queries, {.k = 3}), "afterwards");
   }
 }
 

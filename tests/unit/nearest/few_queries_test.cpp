@@ -79,7 +79,9 @@ TEST(FewQueries, AreThoseOfNarrowRowsAndSquares) {
   using core::few_queries_serve;
   EXPECT_TRUE(few_queries_serve(Metric::euclidean, DType::float32, DType::float16, 8, 65536, 1024));
   EXPECT_TRUE(few_queries_serve(Metric::sqeuclidean, DType::uint8, DType::bfloat16, 1, 1, 1));
-  EXPECT_FALSE(few_queries_serve(Metric::euclidean, DType::float32, DType::float32, 9, 8, 1));
+  EXPECT_TRUE(few_queries_serve(Metric::euclidean, DType::bfloat16, DType::uint8, 16, 8, 1));
+  EXPECT_FALSE(few_queries_serve(Metric::euclidean, DType::float32, DType::float32, 17, 8, 1));
+  EXPECT_FALSE(few_queries_serve(Metric::euclidean, DType::uint8, DType::float32, 9, 8, 1));
   EXPECT_FALSE(few_queries_serve(Metric::euclidean, DType::float32, DType::float32, 1, 65537, 1));
   EXPECT_FALSE(few_queries_serve(Metric::euclidean, DType::float32, DType::float32, 1, 8, 1025));
   EXPECT_FALSE(few_queries_serve(Metric::euclidean, DType::float64, DType::float32, 1, 8, 1));
