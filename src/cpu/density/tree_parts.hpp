@@ -1,6 +1,7 @@
 // A kd-tree as tasks for threads.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <vector>
 
