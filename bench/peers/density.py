@@ -658,7 +658,7 @@ def time_one(ours, options, line, table, least, ended):
     line["called_from"] = "the command" if by_command else "Python"
     spent = {name: [] for name in (*OURS, *peers)}
     for turn in range(options.repeat):
-        if turn > 0 and all(name in OURS for name in peers):
+        if turn > 0 and ended and all(name in OURS for name in peers):
             break
         if turn == 0 or by_command:
             # The command's own seconds begin before it reads the table.

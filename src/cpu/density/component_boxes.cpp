@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "core/parallel.hpp"
-#include "core/poll.hpp"
 #include "cpu/nearest/tree/walk.hpp"
 
 namespace vicinal::cpu {

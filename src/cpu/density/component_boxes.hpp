@@ -3,7 +3,6 @@
 // component may have edges to the others alone, so their box and their least core key are kept, too.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>

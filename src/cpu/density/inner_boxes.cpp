@@ -25,9 +25,7 @@ void GrowingBox::add(const double* from, const double* to) {
 
 InnerBoxes::InnerBoxes(const Context& ctx, const Growth& growth, const Tree& tree, const TreeKeys& keys,
                        std::span<const Below> parts)
-    : ctx_(ctx), growth_(growth), tree_(tree), keys_(keys), parts_(parts) {
-  for (int worker = 0; worker < ctx.threads(); ++worker) scratch_.emplace_back(tree.cols());
-}
+    : ctx_(ctx), growth_(growth), tree_(tree), keys_(keys), parts_(parts) {}
 
 bool InnerBoxes::serve(const kernels::SpanningTask& task) {
   constexpr std::int64_t kMinColumns = 8;
@@ -49,6 +47,7 @@ void InnerBoxes::leave_out(double most) {
   most_ = most;
   if (!(most < kInfinity)) return;
   if (boxes_.data() == nullptr) {
+    for (int worker = 0; worker < ctx_.threads(); ++worker) scratch_.emplace_back(tree_.cols());
     boxes_.reserve(tree_.nodes() * node_bytes());
     empty_.resize(static_cast<std::size_t>(1 + tree_.nodes() * kTreeWidth));
     for_each_row(ctx_, tree_.nodes(), [&](std::int64_t node) {  // lanes without a child are read, too

@@ -35,7 +35,9 @@ class InnerBoxes {
              std::span<const Below> parts);
   static std::uint64_t bytes(const kernels::SpanningTask& task, std::uint64_t threads);
 
-  /// Leaves out the rows with core keys above `most`, and no others. O(n d), on all threads; for infinity O(1).
+  /// Leaves out the rows with core keys above `most`, and no others. O(n d), on all threads; for infinity O(1). A
+  /// component whose limit is not above `most` has an edge of that key, and neither row of this edge is left out: so
+  /// rows of several components are left while one is searched for.
   void leave_out(double most);
 
   [[nodiscard]] bool is_left_out(std::int64_t group) const { return most_ < kInfinity && core(group) > most_; }
@@ -62,7 +64,7 @@ class InnerBoxes {
   const TreeKeys& keys_;
   std::span<const Below> parts_;
   double most_ = kInfinity;
-  std::vector<GrowingBox> scratch_;      // of each thread
+  std::vector<GrowingBox> scratch_;      // of each thread; empty as long as `boxes_`
   core::AlignedArray<std::byte> boxes_;  // [nodes][d][lo, hi][8], or empty: none was left out so far
   core::RawVector<std::uint8_t> empty_;  // [children] whether all rows below are left out
 };

@@ -155,7 +155,7 @@ class InTree final : public OtherRowsInTree {
 
   /// Of the nodes of a level those that rows below a child, which are of one component, may have an edge of use into,
   /// become the nodes of the next level, or nodes below them. Returns whether there is any. Not for the root: below it
-  /// are several components.
+  /// are several components, whatever rows are left out (inner_boxes.hpp).
   bool narrow(std::int64_t at, std::int64_t label, std::size_t level, Scratch& scratch) const {
     inner_.box(at, scratch.low.data(), scratch.high.data());
     const std::int64_t most = tree_.points_below(at) * kTreeWidth;

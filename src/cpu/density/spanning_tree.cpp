@@ -10,12 +10,11 @@
 // lightest edge of its row whatever the floor is, because lists have the same order as edges of one row: (key, id).
 // Division can make keys equal that are not, and then the order is by id alone.
 // Floors stay true while components grow, because the rows of other components become fewer.
-// In a kd-tree of eight columns or more some of those members are searched first. Where they are compared with many
-// rows, outliers are left out of the boxes (inner_boxes.hpp), and some are searched again. Where each is still compared
-// with more than an eighth of all groups of equal rows, screens compare the others (other_rows.cpp), to which a pair
-// costs about an eighth.
-// O(n k) memory for the lists, O(n) beside them. Time: n k a round, of which there are at most log2 n, and the
-// searches.
+// Of many members some are searched first in the kd-tree of a table of eight columns or more. Where they are compared
+// with many rows, outliers are left out of the boxes (inner_boxes.hpp: up to 32 columns, with core keys), and some are
+// searched again. Where each is still compared with more than an eighth of all groups of equal rows, screens compare
+// the others (other_rows.cpp: metrics that have screens), to which a pair costs about an eighth. O(n k) memory for the
+// lists, O(n) beside them. Time: n k a round, of which there are at most log2 n, and the searches.
 #include "cpu/density/spanning_tree.hpp"
 
 #include <algorithm>
@@ -87,9 +86,9 @@ void move_lists(const Context& ctx, const SpanningTask& task, const Places& plac
 
 constexpr std::int64_t kFewSearched = 1024;  // fewer rows are searched for in the tree, without a trial
 constexpr std::int64_t kFewScreened = 8;     // columns
-constexpr std::int64_t kShare = 32;          // at most that part of the rows is searched for before the others
+constexpr std::int64_t kShare = 32;          // a trial has at most that part of the rows
 constexpr std::int64_t kMaxTried = 128;      // rows of a trial
-constexpr double kManyPairs = 16;            // compared, a row of the table: boxes without outliers cost less
+constexpr double kManyPairs = 16;            // pairs per row of the table: leaving outliers out pays from there on
 constexpr double kScreenGain = 8;            // a pair takes as many times as long in a tree as by screens, about
 
 /// Whether rows in a tree may be compared by screens where the tree does not keep them apart.
@@ -302,12 +301,14 @@ class Boruvka {
     if (!in_tree_) in_tree_ = other_rows_in_tree(ctx_, growth_);
     in_tree_->relabel();
     search_first(*in_tree_, most_promising(rows, poll), rows, poll);
-    if (std::ssize(rows) < kFewSearched || !may_screen(ctx_, growth_.task)) return in_tree_->search(rows);
+    const bool can_screen = may_screen(ctx_, growth_.task);
+    const bool can_leave_out = InnerBoxes::serve(growth_.task);
+    if (std::ssize(rows) < kFewSearched || !(can_screen || can_leave_out)) return in_tree_->search(rows);
     double pairs = try_tree(rows, poll);
     const bool pays = pairs * static_cast<double>(rows.size()) > kManyPairs * static_cast<double>(n_);
-    if (pays && leave_out(rows, poll)) pairs = try_tree(rows, poll);
+    if (can_leave_out && pays && leave_out(rows, poll)) pairs = try_tree(rows, poll);
     const bool is_apart = pairs <= static_cast<double>(growth_.places.groups()) / kScreenGain;
-    (is_apart ? *in_tree_ : by_screens()).search(rows);
+    (is_apart || !can_screen ? *in_tree_ : by_screens()).search(rows);
   }
 
   OtherRows& by_screens() {
@@ -336,7 +337,7 @@ class Boruvka {
   /// Leaves rows out of the tree that have no edge of use to most of the rows; the others are searched for before.
   /// Returns whether there are any.
   bool leave_out(std::vector<std::int64_t>& rows, core::Poll& poll) {
-    if (!InnerBoxes::serve(growth_.task) || rows.empty()) return false;
+    if (rows.empty()) return false;
     const auto limit_of = [&](std::int64_t row) { return growth_.edges.limit(label(row)); };
     std::vector<double> limits;
     limits.reserve(rows.size());
@@ -345,7 +346,10 @@ class Boruvka {
       limits.push_back(limit_of(row));
     }
     const auto at = limits.end() - 1 - std::ssize(limits) / kShare;
-    std::nth_element(limits.begin(), at, limits.end());
+    std::nth_element(limits.begin(), at, limits.end(), [&](double a, double b) {
+      poll.step();
+      return a < b;
+    });
     const double most = *at;
     if (!(most < kInfinity)) return false;
     std::vector<std::int64_t> some;
@@ -355,6 +359,7 @@ class Boruvka {
       if (limit_of(row) > most) some.push_back(row);
     }
     search_first(*in_tree_, some, rows, poll);
+    if (rows.empty()) return false;
     in_tree_->leave_out(most);
     return true;
   }
@@ -436,8 +441,9 @@ std::uint64_t spanning_tree_bytes(const Context& ctx, const SpanningTask& task) 
   const auto rows = static_cast<std::uint64_t>(n);
   std::uint64_t bytes = Components::bytes(n) + LightestEdges::bytes(n) + RowBounds::bytes(n);
   bytes += rows * 6 * sizeof(std::int64_t);  // labels of groups, places in lists, rows that are searched (which grow)
-  if (InnerBoxes::serve(task)) bytes += rows * 2 * sizeof(double);  // limits of rows, and rows that come first
-  bytes += rows * sizeof(double);                                   // core keys by place
+  if (task.search.method == Method::kdtree && InnerBoxes::serve(task))
+    bytes += rows * 2 * sizeof(double);  // limits of rows, and rows that come first
+  bytes += rows * sizeof(double);        // core keys by place
   if (task.search.method == Method::kdtree) bytes += Places::bytes(n) + rows;
   const std::uint64_t wide =
       task.search.metric == Metric::minkowski ? WideRows::bytes(task.search.queries, task.search.metric) : 0;

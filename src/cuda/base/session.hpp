@@ -105,6 +105,7 @@ Resident* upload_table(Session& session, const plugin::Table& table, const doubl
 void find_centre(const Engine& engine, const Rows& rows, double* centre);
 /// Throws `bad_data` naming row (counted from `first_row`) and column of the first value that is not finite.
 void check_finite(const Engine& engine, const Rows& rows, std::int64_t first_row, const char* name);
+inline constexpr std::int64_t kNotChecked = -2;  // instead of a column
 /// The same of `count` rows, from the first such column of each, or -1.
 void check_columns(const std::int64_t* columns, std::int64_t count, std::int64_t first_row, const char* name);
 

@@ -1,7 +1,8 @@
 // Method direct (contract clauses 1 to 3): all m n keys, formed block by block (keys.cu), none of them written unless
 // it may be an answer. For k lists each query's limit is its k-th key so far, so that after the first blocks next to
-// nothing is written and selected (select.cu). Few queries read the table as it lies, and have limits from a sample of
-// its rows (few.cu). O(m n d) float64 operations; scratch O(block) whatever m and n.
+// nothing is written and selected (select.cu). Few queries read the rows of the table without packing them, and have
+// limits from a sample of these rows (few.cu), or blocks that grow, so that there are limits before most rows are read.
+// O(m n d) float64 operations; scratch O(block) whatever m and n.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -19,6 +20,8 @@ constexpr double kRowWork = 8;        // columns that a pair costs besides its o
 constexpr std::int64_t kRows = 8192;  // of a block, where there are queries enough
 constexpr std::uint64_t kScratch = std::uint64_t{768} << 20;  // more does not make it faster
 constexpr std::int64_t kMaxBlockQueries = 65536;
+constexpr std::int64_t kFirstRows = 1024;  // of few queries without limits: of the first block, at least
+constexpr std::int64_t kGrowth = 32;       // and how much longer than all before a block may be
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -170,9 +173,10 @@ void direct_pass(const Engine& engine, const DirectTask& task) {
   const Buffer<double> limits(engine, listing ? 0 : sizes.queries);
   const Buffer<unsigned long long> overflow(engine, reading ? 0 : 1);
   if (!reading) check(cudaMemsetAsync(overflow.data(), 0xff, overflow.bytes(), engine.stream), "clear results");
+  bool limited = false;
   if (reading) {
     few.emplace(engine, search, task.lists.k, sizes.rows, counts.data());
-    few->sample(engine);
+    limited = few->sample(engine);
   } else if (listing) {
     counts.zero();
   } else {
@@ -217,6 +221,7 @@ void direct_pass(const Engine& engine, const DirectTask& task) {
     for (std::int64_t r = 0, count = 0; r < n; r += count) {
       count = std::min(sizes.rows, n - r);
       if (reading) {
+        if (!limited) count = std::min(count, r == 0 ? std::max(kFirstRows, 4 * lists.k) : kGrowth * r);
         few->form_keys(engine, r, count, sink);
       } else {
         pack_rows(engine, search.metric, search.table, r, count, rows->rows);

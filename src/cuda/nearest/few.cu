@@ -5,8 +5,8 @@
 //
 // The limit: of the first rows of the table, each warp of a launch of its own takes 16 and forms the key of the one
 // whose sum is the least, of those that may be neighbors. k such rows are k neighbors that a query may have, so that
-// the k-th of their keys is a limit for all rows, and rows after them, whose ids are larger, have to be below it.
-// O(m n d).
+// the k-th of their keys is a limit for all rows, and rows after them, whose ids are larger, have to be below it. With
+// a filter the first rows may all be left out: then there is no sample, and the blocks grow (direct.cu). O(m n d).
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -46,11 +46,11 @@ constexpr int kFewEach = 4;   // columns of a lane
 constexpr int kFewStep = kFewLanes * kFewEach;
 constexpr std::int64_t kFewRowsOfWarp = 32 / kFewLanes * kFewRows;
 constexpr std::int64_t kFewRowsOfBlock = kThreads / kFewLanes * kFewRows;
-constexpr std::int64_t kSampleRows = 16384;  // at least, if these are at most half of the table
+constexpr std::int64_t kSampleRows = 16384;  // at least, if these are at most half of the block
 constexpr std::int64_t kSampleOfNeighbor = 64;
 constexpr int kSharedKeys = 1024;
 
-/// Blocks of a multiprocessor, at least: for their sake the compiler does with fewer registers.
+/// Blocks of a multiprocessor, at least, which limits the registers of a thread.
 constexpr int few_blocks(int queries) {
   if (queries <= 4) return 1;
   return queries <= 8 ? 3 : 2;
@@ -228,11 +228,11 @@ class FewRows {
                                core::mask_of_eight());
   }
   __device__ void offer(std::int64_t query, int r, double limit) const {
-    if (first_ + r >= task_.count) return;
-    const double key = key_of(query, first_ + r);
     const std::int64_t row = task_.first_row + first_ + r;
+    if (first_ + r >= task_.count || !task_.eligible(query, row)) return;
+    const double key = key_of(query, first_ + r);
     const KeySink& sink = task_.sink;
-    if (lane_ != 0 || !(key <= limit) || !task_.eligible(query, row)) return;
+    if (lane_ != 0 || !(key <= limit)) return;
     const auto at = static_cast<std::int64_t>(atomicAdd(&sink.counts[query], 1ULL));
     if (at >= sink.room) return;
     sink.keys[query * sink.room + at] = key;
@@ -310,7 +310,7 @@ __global__ void __launch_bounds__(kThreads)
     double value = query < count && column < d ? widen(queries[query * d + column]) : 0;
     if (!isfinite(value)) {
       atomicMin(&first, static_cast<unsigned>(column));
-      value = 0;  // what is found then is of no account
+      value = 0;  // the search is refused afterwards
     }
     wide[query * stride + column] = value;
     narrow[query * stride + column] = static_cast<float>(value);
@@ -325,7 +325,8 @@ std::int64_t few_stride(std::int64_t d) {
   return (d + kFewEach - 1) / kFewEach * kFewEach;
 }
 
-/// Rows that limits are taken from, of `count`: a number of whole blocks, or 0 where those would be too few.
+/// Rows that limits are taken from, of the `count` rows of the first block: a number of whole blocks, or 0 where those
+/// would be too few.
 std::int64_t few_sample_rows(std::int64_t count, std::int64_t k) {
   const std::int64_t wanted = std::max(kSampleRows, kSampleOfNeighbor * k);
   const std::int64_t rows = std::min(wanted, count / 2) / kFewRowsOfBlock * kFewRowsOfBlock;
@@ -378,7 +379,7 @@ FewQueries::FewQueries(const Engine& engine, const Search& search, std::int64_t 
     : search_(search),
       k_(k),
       stride_(few_stride(search.queries.d)),
-      sampled_(few_sample_rows(rows, k)),
+      sampled_(search.filter != nullptr ? 0 : few_sample_rows(rows, k)),
       memory_(engine, doubles(search.queries.n, search.queries.d, sampled_)) {
   const std::int64_t m = search.queries.n;
   const std::int64_t room = few_room(m);
@@ -409,8 +410,8 @@ FewQueries::Task FewQueries::task(std::int64_t first_row, std::int64_t count) co
   return task;
 }
 
-void FewQueries::sample(const Engine& engine) const {
-  if (sampled_ == 0) return;
+bool FewQueries::sample(const Engine& engine) const {
+  if (sampled_ == 0) return false;
   const std::int64_t warps = sampled_ / kFewRowsOfWarp;
   Task task = this->task(0, sampled_);
   with_few_rows(search_, task, 0, [&]<class T, class Queries>(const T* rows, Queries) {
@@ -420,6 +421,7 @@ void FewQueries::sample(const Engine& engine) const {
   const dim3 blocks(blocks_for(warps * kFewLanes, kThreads), static_cast<unsigned>(search_.queries.n));
   sample_limits_kernel<<<blocks, kThreads, 0, engine.stream>>>(nearest_, warps, k_, limits_);
   check_launch("limit keys");
+  return true;
 }
 
 void FewQueries::form_keys(const Engine& engine, std::int64_t first_row, std::int64_t count,

@@ -13,15 +13,16 @@ class FewQueries {
  public:
   struct Task;
 
-  /// Of the k nearest, the first block having so many rows of the table. `counts` [m] become 0. Notes what is not
-  /// finite where the search asks for it.
+  /// Of the k nearest; `rows`: of the table's first block. `counts` [m] become 0. Writes search.not_finite where that
+  /// is asked for.
   FewQueries(const Engine& engine, const Search& search, std::int64_t k, std::int64_t rows, unsigned long long* counts);
   static std::uint64_t bytes(std::int64_t m, std::int64_t d, std::int64_t k, std::int64_t rows);
 
-  /// Takes limits from some of the first rows of the table.
-  void sample(const Engine& engine) const;
-  /// Meets all queries with `count` rows of the table from `first_row` on, after `sample`: a key has to be within that
-  /// limit, too.
+  /// Takes limits from some of the first rows of the table, unless they are too few or a filter may leave them out.
+  /// Returns whether there are such limits.
+  bool sample(const Engine& engine) const;
+  /// Compares all queries with `count` rows of the table from `first_row` on, after `sample`: a key has to be within
+  /// that limit, too.
   void form_keys(const Engine& engine, std::int64_t first_row, std::int64_t count, const KeySink& sink) const;
 
  private:

@@ -134,9 +134,10 @@ class Run {
       upload_rows(session_, call_.queries, begin, end, copy.data(), engine_.stream);
       search_.queries.data = copy.data();
     }
-    // A search that ends soon notes what is not finite in memory of the host, which need not wait before.
+    // Few queries are checked by the kernel that copies them; the host reads what it wrote after the search.
     const bool notes = call_.self == 0 && notes_values(count);
     search_.not_finite = notes ? session_.notes.data() : nullptr;
+    if (notes) std::fill_n(search_.not_finite, count, kNotChecked);
     static_assert(core::kFewQueries <= Notes::kCount);
     if (call_.self == 0 && !notes) {
       check_finite(engine_, search_.queries, call_.first_query + begin, "queries");
@@ -158,7 +159,7 @@ class Run {
     return true;
   }
 
-  /// Whether lists of so many queries are found from the table's rows as they lie on the device.
+  /// Whether the lists of that number of queries are found from the table's rows on the device without packing them.
   [[nodiscard]] bool notes_values(std::int64_t count) const {
     if (resident_ == nullptr || tree_ != nullptr || call_.output_count > 0) return false;
     return static_cast<Method>(call_.method) == Method::direct && call_.collect == plugin::kKList &&

@@ -324,6 +324,7 @@ void check_finite(const Engine& engine, const Rows& rows, std::int64_t first_row
 
 void check_columns(const std::int64_t* columns, std::int64_t count, std::int64_t first_row, const char* name) {
   for (std::int64_t row = 0; row < count; ++row) {
+    if (columns[row] == kNotChecked) throw Failure{ErrorCode::internal, "values that no kernel has checked"};
     if (columns[row] >= 0) refuse_value(name, first_row + row, columns[row]);
   }
 }
