@@ -39,11 +39,12 @@ constexpr std::int64_t kAsked = 32;  // rows of the sample that ask the others
 constexpr std::int64_t kTypicalK = 10;
 constexpr std::int64_t kFarther = 16;  // the neighbor that says, with the first one, how distances grow
 constexpr double kScreenBytes = 0.05;  // a column of a query takes as long as reading so many bytes of rows
+constexpr double kPairsBytes = 0.4;    // the same without an instruction for int8, where products are added in pairs
 constexpr double kMissBytes = 1536;    // and finding a row as long as so many
 constexpr double kLagging = 3;         // times as many rows are left, because limits reach their end late; measured
 constexpr double kLonger = 0.65;       // exponent by which more are left of longer lists; measured
 constexpr double kRankedOfList = 6;    // times k rows are ranked at least; measured
-constexpr double kWorthIt = 0.8;       // of the time without
+constexpr double kWorthIt = 0.92;      // of the time without
 constexpr double kTypicalQueries = 8;
 // Rows longer than so many times the longest of the sample survive: an error in parts of their length would keep
 // others.
@@ -72,7 +73,7 @@ bool could_prune(const Context& ctx, const kernels::NearestTask& task) {
 }
 
 /// Bytes, or what takes as long as reading them, for each row of the table.
-double cost_of(const kernels::NearestTask& task, double columns, double share, double queries) {
+double cost_of(const Context& ctx, const kernels::NearestTask& task, double columns, double share, double queries) {
   const TableView& table = task.index->table;
   const auto d = static_cast<double>(table.cols());
   const bool borrows = RowReading::of(table, task.metric).borrow;
@@ -80,7 +81,8 @@ double cost_of(const kernels::NearestTask& task, double columns, double share, d
   const double longer = std::pow(std::max<double>(1, static_cast<double>(task.k) / kTypicalK), kLonger);
   const double fewest = kRankedOfList * static_cast<double>(task.k) / static_cast<double>(task.index->distinct_rows());
   const double ranked = std::min(1.0, std::max(fewest, share * longer * kLagging));
-  return columns + 12 + queries * (columns * kScreenBytes + ranked * key);
+  const double product = simd_kernels(ctx.isa()).quick[screen_index(ScreenType::int8)] ? kScreenBytes : kPairsBytes;
+  return columns + 12 + queries * (columns * product + ranked * key);
 }
 
 struct Sample {
@@ -332,7 +334,7 @@ kernels::Pruning survey(const Context& ctx, const kernels::NearestTask& task) {
     const std::vector<double> some = shorter(images, all.columns(), columns);
     Rounding trial = rounding_of(ctx, kind, some, columns);
     const double share = share_left(ctx, kind, some, columns, trial, reaches);
-    const double cost = cost_of(task, static_cast<double>(columns), share, kTypicalQueries);
+    const double cost = cost_of(ctx, task, static_cast<double>(columns), share, kTypicalQueries);
     if (!(cost < least)) continue;
     least = cost;
     best.columns = columns;
@@ -379,9 +381,9 @@ bool prunes(const Context& ctx, const kernels::NearestTask& task) {
   if (noted->columns == 0) return false;
   if (core::ContextAccess::ablation(ctx) == core::Ablation::pruning_forecast) return true;
   const auto queries = static_cast<double>(task.queries.rows());
-  const double with = cost_of(task, static_cast<double>(noted->columns), noted->share, queries);
+  const double with = cost_of(ctx, task, static_cast<double>(noted->columns), noted->share, queries);
   const auto all = static_cast<double>(task.index->table.cols());
-  return with < kWorthIt * cost_of(task, all, noted->share_without, queries);
+  return with < kWorthIt * cost_of(ctx, task, all, noted->share_without, queries);
 }
 
 const Screen& pruned_screen(const kernels::Pruning& pruning) {
