@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/parallel.hpp"
 #include "cpu/nearest/tree/walk.hpp"
 
 namespace vicinal::cpu {
@@ -38,19 +37,12 @@ std::uint64_t ComponentBoxes::bytes(const TableView& table, std::uint64_t thread
 }
 
 void ComponentBoxes::update() {
-  core::parallel_for(ctx_, std::ssize(parts_), [&](std::int64_t part, int worker) {
-    update(parts_[static_cast<std::size_t>(part)], true, scratch_[static_cast<std::size_t>(worker)]);
+  from_the_parts(ctx_, tree_, parts_, [&](const Below& below, int worker) {
+    GrowingBox& others = scratch_[static_cast<std::size_t>(worker)];
+    if (tree_.child(below.child).size > 0) return update_leaf(below, others);
+    ctx_.check_cancelled();
+    update_node(below.child, others);
   });
-  update({0, 0}, false, scratch_.front());
-}
-
-/// Updates a child and all below it; without `with_parts`, all but the parts.
-void ComponentBoxes::update(const Below& below, bool with_parts, GrowingBox& others) {
-  if (!with_parts && is_part(tree_, below.child)) return;
-  if (tree_.child(below.child).size > 0) return update_leaf(below, others);
-  for_each_child(tree_, below, [&](const Below& child) { update(child, with_parts, others); });
-  ctx_.check_cancelled();
-  update_node(below.child, others);
 }
 
 void ComponentBoxes::update_leaf(const Below& below, GrowingBox& others) {

@@ -57,7 +57,6 @@ class ComponentBoxes {
   [[nodiscard]] const std::byte* boxes_of_others(std::int64_t node) const {
     return others_.data() + node * 2 * kTreeWidth * tree_.point_bytes();
   }
-  void update(const Below& below, bool with_parts, GrowingBox& others);
   void update_leaf(const Below& below, GrowingBox& others);
   void update_node(std::int64_t child, GrowingBox& others);
   void keep(std::int64_t child, const GrowingBox& others);

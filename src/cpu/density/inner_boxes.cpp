@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/parallel.hpp"
 #include "cpu/nearest/tree/walk.hpp"
 
 namespace vicinal::cpu {
@@ -54,17 +53,13 @@ void InnerBoxes::leave_out(double most) {
       std::fill_n(boxes_.data() + node * node_bytes(), node_bytes(), std::byte{0});
     });
   }
-  core::parallel_for(ctx_, std::ssize(parts_), [&](std::int64_t part, int worker) {
-    shrink(parts_[static_cast<std::size_t>(part)], true, scratch_[static_cast<std::size_t>(worker)]);
-  });
-  shrink({0, 0}, false, scratch_.front());
+  from_the_parts(ctx_, tree_, parts_,
+                 [&](const Below& below, int worker) { shrink(below, scratch_[static_cast<std::size_t>(worker)]); });
 }
 
-/// The boxes of a child and of all below it; without `with_parts`, all but the parts.
-void InnerBoxes::shrink(const Below& below, bool with_parts, GrowingBox& box) {
-  if (!with_parts && is_part(tree_, below.child)) return;
+/// Of a child, after all below it.
+void InnerBoxes::shrink(const Below& below, GrowingBox& box) {
   const bool is_leaf = tree_.child(below.child).size > 0;
-  if (!is_leaf) for_each_child(tree_, below, [&](const Below& child) { shrink(child, with_parts, box); });
   ctx_.check_cancelled();
   box.clear();
   const bool any = is_leaf ? add_points(below, box) : add_children(below.child, box);

@@ -54,7 +54,7 @@ class InnerBoxes {
 
  private:
   [[nodiscard]] std::int64_t node_bytes() const { return 2 * kTreeWidth * tree_.point_bytes(); }
-  void shrink(const Below& below, bool with_parts, GrowingBox& box);
+  void shrink(const Below& below, GrowingBox& box);
   bool add_points(const Below& leaf, GrowingBox& box) const;
   bool add_children(std::int64_t child, GrowingBox& box) const;
 
