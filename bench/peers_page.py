@@ -6,8 +6,9 @@
 Everything on the page between the lines `<!-- tables -->` and `<!-- end -->` is replaced. Each line of a table is
 written together with the claim that tests/manners/test_claims.py checks.
 
---join makes one result of several, in which rows of one machine were measured one by one. A row that several of them
-have is that of the last one.
+--join makes one result of several, in which rows were measured one by one. A row that several of them have is that of
+the last one. A row of another machine than the first result's keeps its machine, which the page names; a ratio is always
+that of two times of one run.
 """
 
 import json
@@ -39,11 +40,17 @@ def introduction(writer):
     measured = {row.row for row in result.rows}
     left = [row.name for row in catalog.ROWS if row.name not in measured and row.group != "gpu"]
     texts = [f"{text} ([JSON](../bench/results/{writer.name}))."]
-    for commit in dict.fromkeys(row.commit for row in result.rows if row.commit != result.commit):
-        names = [f"`{row.row}`" for row in result.rows if row.commit == commit]
-        texts.append(f"{', '.join(names)} {'were' if names[1:] else 'was'} measured at commit {commit}.")
+    elsewhere = {}
+    for row in result.rows:
+        if "machine" in row:
+            elsewhere.setdefault(f"on another machine ({row.machine}, {row.threads:.0f} threads, "
+                                 f"{row.date[:10]}) at commit {row.commit}", []).append(f"`{row.row}`")
+        elif row.commit != result.commit:
+            elsewhere.setdefault(f"at commit {row.commit}", []).append(f"`{row.row}`")
+    for where, names in elsewhere.items():
+        texts.append(f"{', '.join(names)} {'were' if names[1:] else 'was'} measured {where}.")
     if left:
-        texts.append("Not measured in full size on this machine: " + ", ".join(f"`{name}`" for name in left) + ".")
+        texts.append("Not measured in full size: " + ", ".join(f"`{name}`" for name in left) + ".")
     return filled(" ".join(texts))
 
 
@@ -77,11 +84,16 @@ def tables(writer, group):
 def join(parts, output):
     results = [json.loads(pathlib.Path(part).read_text()) for part in parts]
     for part, result in zip(parts, results):
-        for key in ("command", "size", "machine", "cores", "threads"):
+        for key in ("command", "size"):
             if result[key] != results[0][key]:
                 sys.exit(f"{part}: another {key} than {parts[0]}")
-    rows = {row["row"]: {"commit": result["commit"], "date": result["date"], **row}
-            for result in results for row in result["rows"]}
+    rows = {}
+    for result in results:
+        machine = {key: result[key] for key in ("machine", "cores", "threads")}
+        own = {"commit": result["commit"], "date": result["date"]}
+        if any(machine[key] != results[0][key] for key in machine):
+            own |= machine
+        rows |= {row["row"]: {**own, **row} for row in result["rows"]}
     joined = {**results[0], "rows": [rows[row.name] for row in catalog.ROWS if row.name in rows]}
     pathlib.Path(output).write_text(json.dumps(joined, indent=1) + "\n")
     return 0
