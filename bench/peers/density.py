@@ -21,8 +21,6 @@ import importlib.metadata
 import json
 import os
 import pathlib
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,83 +28,15 @@ import warnings
 
 import numpy as np
 import result
+from density_checks import (NEAR, Vicinal, failures, lengths_by_prim, rand_index, require, same_partition, sample_of,
+                            wrong_edges)
+from density_times import times
 
 # Of larger tables a sample is compared: rows that DBSCAN gets, where there are too many pairs of neighbors for
 # scikit-learn, those of HDBSCAN for scikit-learn and for the package hdbscan, and those of OPTICS.
 SAMPLED = {"table": 100_000, "dbscan": 6_000, "hdbscan": 10_000, "package": 100_000, "optics": 3_000,
            "pairs": 20_000_000}
 LIMIT = 4_000_000_000
-NEAR = 1e-12  # relative difference of two lengths that may be equal but for rounding
-failures = []
-
-
-def require(holds, sentence):
-    """NaN fails, too."""
-    if not holds:
-        failures.append(sentence)
-        print("NOT KEPT:", sentence, file=sys.stderr, flush=True)
-
-
-class Vicinal:
-    def __init__(self, command, folder, threads):
-        self.command, self.folder, self.threads = str(pathlib.Path(command).resolve()), folder, threads
-
-    def run(self, *words, limit=None, timeout=0):
-        """What --json prints; seconds, processor seconds and peak bytes are kept as `spent`. None if it was ended after
-        `timeout` seconds (0: never), which `spent` then says."""
-        words = [self.command, *words, "--threads", self.threads, "--quiet", "--json"]
-        words += [] if words[1] in ("generate", "info") else ["--device", "cpu"]
-        words += [] if limit is None else ["--memory-limit", limit]
-        told = self.spend(words, timeout)
-        return None if "ended_after_seconds" in self.spent else json.loads(told)
-
-    def spend(self, words, timeout=0):
-        # Through a small process: a child's peak begins at what its parent holds. A program keeps the timer that was
-        # set before it started, and SIGALRM ends it.
-        measure = ("import os, signal, sys, time\nstart = time.perf_counter()\npid = os.fork()\n"
-                   "if pid == 0:\n"
-                   "  signal.setitimer(signal.ITIMER_REAL, float(sys.argv[1]))\n"
-                   "  os.execv(sys.argv[2], sys.argv[2:])\n"
-                   "_, status, usage = os.wait4(pid, 0)\n"
-                   "print(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024,"
-                   " os.waitstatus_to_exitcode(status), file=sys.stderr)")
-        done = subprocess.run([sys.executable, "-S", "-c", measure, str(timeout), *map(str, words)],
-                              capture_output=True, text=True, cwd=self.folder)
-        seconds, cpu, peak, code = done.stderr.splitlines()[-1].split() if done.returncode == 0 else (0, 0, 0, 1)
-        ended = timeout > 0 and int(code) == -signal.SIGALRM
-        if int(code) and not ended:
-            sys.exit(f"failed: {' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
-        self.spent = {"seconds": float(seconds), "cpu_seconds": float(cpu), "peak_bytes": int(peak)}
-        self.spent |= {"ended_after_seconds": timeout} if ended else {}
-        return done.stdout
-
-    def arrays(self, *words):
-        told = self.run(*words, "-o", "answer.npz")
-        with np.load(self.folder / "answer.npz") as found:
-            return told, {name: found[name] for name in found.files}
-
-    def save(self, name, rows):
-        np.save(self.folder / name, np.ascontiguousarray(rows))
-        return name
-
-
-def same_partition(a, b):
-    """Whether two labelings differ in the numbers of clusters only; noise is noise."""
-    pairs = set(zip(a.tolist(), b.tolist()))
-    one_to_one = len({x for x, _ in pairs}) == len(pairs) == len({y for _, y in pairs})
-    return one_to_one and all((x < 0) == (y < 0) for x, y in pairs)
-
-
-def rand_index(a, b):
-    from sklearn.metrics import adjusted_rand_score
-
-    return round(float(adjusted_rand_score(a, b)), 6)
-
-
-def sample_of(rows, most):
-    if len(rows) <= most:
-        return rows
-    return rows[np.sort(np.random.default_rng(0).choice(len(rows), most, replace=False))]
 
 
 # ---------------------------------------------------------------------------------------------------------- agreement
@@ -183,48 +113,6 @@ def ties_of(tree, size):
             small = sum(part for part in joined if part < size)
             deciding += len(joined) > 2 and large + small // size >= 2
     return tied, int(deciding)
-
-
-def lengths_by_prim(rows, least):
-    """Ascending lengths of the edges of a minimum spanning tree, which all such trees have: float64, all pairs."""
-    n = len(rows)
-    core, columns = np.empty(n), np.ascontiguousarray(rows.T)
-
-    def distances(row):
-        total = np.zeros(n)
-        for column in columns:
-            total += (column - column[row]) ** 2
-        return np.sqrt(total)
-
-    for row in range(n):
-        core[row] = np.partition(distances(row), least - 1)[least - 1]
-    nearest, lengths, row, inside = np.full(n, np.inf), [], 0, np.zeros(n, bool)
-    for _ in range(n - 1):
-        inside[row] = True
-        np.minimum(nearest, np.maximum(np.maximum(distances(row), core), core[row]), out=nearest)
-        nearest[inside] = np.inf
-        row = int(np.argmin(nearest))
-        lengths.append(nearest[row])
-    return np.sort(lengths)
-
-
-def wrong_edges(rows, tree, least):
-    """Edges that are not as long as the core distances of their rows, or their distance, but for rounding; and whether
-    the edges join all rows. Such edges whose lengths are those of `lengths_by_prim` are a minimum spanning tree."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-    from scipy.spatial import KDTree
-
-    a, b, n = tree["a"], tree["b"], len(rows)
-    core = KDTree(rows, balanced_tree=False).query(rows, [least])[0][:, 0]
-    expected = np.maximum(core[a], core[b])
-    for first in range(0, len(a), 10_000):
-        some = slice(first, first + 10_000)
-        far = np.sqrt(((rows[a[some]] - rows[b[some]]) ** 2).sum(axis=1))
-        expected[some] = np.maximum(expected[some], far)
-    wrong = int((~(np.abs(tree["lengths"] - expected) <= NEAR * expected)).sum())
-    parts, _ = connected_components(coo_array((np.ones(len(a)), (a, b)), shape=(n, n)), directed=False)
-    return wrong, bool(parts == 1 and len(a) == n - 1)
 
 
 def hdbscan_of(ours, name, rows):
@@ -495,216 +383,6 @@ def optics_times(ours, options, keep):
         keep(lines)
         print(json.dumps(line), flush=True)
     return lines
-
-
-# --------------------------------------------------------------------------------------------------------------- time
-
-
-def blobs_of(rows, cols, seed=0):
-    """Thirty normal clusters of unequal width, and a tenth of the rows spread over all."""
-    draws = np.random.default_rng(seed)
-    centers, widths = draws.uniform(-10, 10, (30, cols)), draws.uniform(0.1, 1, 30)
-    at = draws.integers(0, 30, rows)
-    table = centers[at] + widths[at, None] * draws.standard_normal((rows, cols))
-    spread = draws.random(rows) < 0.1
-    table[spread] = draws.uniform(-12, 12, (int(spread.sum()), cols))
-    return table
-
-
-def fashion():
-    import gzip
-
-    path = pathlib.Path(os.environ.get("FASHION", "/usr/share/datasets/fashion-mnist")) / "train-images-idx3-ubyte.gz"
-    return np.frombuffer(gzip.open(path).read(), np.uint8, offset=16).reshape(-1, 784).astype(np.float64)
-
-
-TABLES = {"250,000 x 2": (250_000, 2), "1,000,000 x 3": (1_000_000, 3), "1,000,000 x 16": (1_000_000, 16),
-          "100,000 x 128": (100_000, 128), "fashion": None}
-OURS = ("vicinal", "vicinal_tree")
-TREES = ("quitefastmst",)  # compared with `vicinal spanning-tree`, the others with `vicinal hdbscan`
-CLUSTERS = ("fast_hdbscan", "hdbscan", "sklearn")
-
-WORKER = r"""
-import json, os, sys, time
-name, path, size, least, threads = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
-for variable in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = str(threads)
-import numpy as np
-rows = np.load(path)
-if name == "quitefastmst":
-    import quitefastmst
-    quitefastmst.omp_set_num_threads(threads)
-    def call(rows):
-        return quitefastmst.mst_euclid(np.ascontiguousarray(rows), M=least)[0]
-elif name == "fast_hdbscan":
-    import fast_hdbscan
-    def call(rows):
-        return fast_hdbscan.HDBSCAN(min_cluster_size=size, min_samples=least).fit(rows).labels_
-elif name == "hdbscan":
-    import hdbscan
-    def call(rows):
-        return hdbscan.HDBSCAN(size, min_samples=least, approx_min_span_tree=False,
-                               core_dist_n_jobs=threads).fit(rows).labels_
-elif name in ("vicinal", "vicinal_tree"):
-    import vicinal
-    options = {"min_samples": least, "count_self": False, "device": "cpu", "threads": threads}
-    def call(rows):
-        if name == "vicinal_tree":
-            return vicinal.minimum_spanning_tree(rows, **options).lengths
-        return vicinal.hdbscan(rows, min_cluster_size=size, **options).labels
-else:
-    from sklearn.cluster import HDBSCAN
-    def call(rows):
-        return HDBSCAN(size, min_samples=least + 1, n_jobs=threads, copy=True).fit(rows).labels_
-start = time.perf_counter()
-call(rows[:2000])  # what is compiled at the first call
-print(json.dumps({"warm": time.perf_counter() - start}), flush=True)
-for line in sys.stdin:
-    start, cpu = time.perf_counter(), time.process_time()
-    answer = call(rows)
-    told = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu}
-    if answer.dtype.kind == "f":
-        told["total"] = float(np.sum(answer))
-    else:
-        np.save(path + "." + name + ".npy", answer)
-    print(json.dumps(told), flush=True)
-"""
-
-
-class Peer:
-    """A process that answers one call a line."""
-
-    def __init__(self, name, path, size, least, threads):
-        words = [sys.executable, "-c", WORKER, name, str(path), *map(str, (size, least, threads))]
-        self.name, self.log = name, tempfile.TemporaryFile("w+")
-        self.child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
-
-    def answer(self, seconds):
-        """A line, or why there is none."""
-        import select
-
-        ready, _, _ = select.select([self.child.stdout], [], [], max(0.1, seconds))
-        if not ready:
-            self.close()
-            return {"error": f"did not end in {seconds:.0f} s", "ended_after_seconds": seconds}
-        line = self.child.stdout.readline()
-        if line:
-            return json.loads(line)
-        self.close()
-        self.log.seek(0)
-        return {"error": (self.log.read().strip().splitlines() or ["ended without a word"])[-1]}
-
-    def call(self, seconds):
-        self.child.stdin.write("\n")
-        self.child.stdin.flush()
-        return self.answer(seconds)
-
-    def close(self):
-        self.child.kill()
-        self.child.wait()
-
-
-def times(ours, options, keep):
-    lines = []
-    for name, shape in TABLES.items():
-        if options.only and name not in options.only:
-            continue
-        rows = fashion() if shape is None else blobs_of(max(3_000, int(shape[0] * options.scale)), shape[1])
-        rows = rows[: max(3_000, int(len(rows) * options.scale))] if shape is None else rows
-        table = ours.save("rows.npy", rows)
-        ended = {}  # what did not end need not be asked again
-        for least in (1, 10) if name == "250,000 x 2" else (10,):
-            line = {"table": name, "rows": len(rows), "cols": rows.shape[1], "min_samples": least,
-                    "min_cluster_size": 25, "threads": ours.threads, "load": os.getloadavg()[0]}
-            lines.append(line)
-            time_one(ours, options, line, table, least, ended)
-            line["sample"] = sample_is_exact(ours, rows, least)
-            keep(lines)
-            print(json.dumps(line), flush=True)
-    return lines
-
-
-def sample_is_exact(ours, rows, least):
-    """A spanning tree of a sample of the rows, compared with all pairs of them in float64."""
-    compared = sample_of(rows, 2_000)
-    table = ours.save("sample.npy", compared)
-    _, tree = ours.arrays("spanning-tree", table, "--min-samples", least, "--exclude-self")
-    expected = lengths_by_prim(compared, least + 1)
-    off = np.abs(np.sort(tree["lengths"]) - expected) / np.maximum(expected, np.finfo(float).tiny)
-    found = {"rows": len(compared), "length_error": float(off.max())}
-    found["wrong_edges"], found["joins_all_rows"] = wrong_edges(compared, tree, least + 1)
-    require(found["length_error"] <= NEAR and found["wrong_edges"] == 0 and found["joins_all_rows"],
-            f"the tree of {len(compared)} rows: {found}")
-    return found
-
-
-def time_one(ours, options, line, table, least, ended):
-    """The core distance of a row is that of its neighbor number `least` in all packages; the row itself is none."""
-    peers, left, reach = {}, {}, ["--min-samples", least, "--exclude-self"]
-    for name in (*OURS, *TREES, *CLUSTERS):
-        if name not in OURS and options.peers and name not in options.peers:
-            continue
-        if name in ended:
-            line[name] = {"error": ended[name]["error"] + " with another min_samples"}
-            continue
-        peer = Peer(name, ours.folder / table, 25, least, ours.threads)
-        warm = peer.answer(options.timeout)
-        if "error" in warm:
-            if name not in OURS:
-                line[name] = {"error": warm["error"]}
-            continue
-        peers[name], left[name] = peer, options.timeout if name not in OURS else 1e6
-    by_command = [name for name in OURS if name not in peers]
-    line["called_from"] = "the command" if by_command else "Python"
-    spent = {name: [] for name in (*OURS, *peers)}
-    for turn in range(options.repeat):
-        if turn > 0 and ended and all(name in OURS for name in peers):
-            break
-        if turn == 0 or by_command:
-            # The command's own seconds begin before it reads the table.
-            for name, words in zip(OURS, (("hdbscan", table, "--min-cluster-size", 25, *reach, "-o", "ours.npz"),
-                                          ("spanning-tree", table, *reach, "-o", "tree.npz"))):
-                told = ours.run(*words)
-                if name in by_command:
-                    spent[name].append({"seconds": told["seconds"], "cpu_seconds": ours.spent["cpu_seconds"]})
-                if name == "vicinal":
-                    line["tree_seconds"], line["method"] = told["tree_seconds"], told["plan"]["method"]
-        for name in list(peers):
-            if left[name] <= 0:
-                continue
-            start = time.perf_counter()
-            found = peers[name].call(left[name])
-            taken = time.perf_counter() - start
-            # What would not end again is not asked again.
-            left[name] = left[name] - taken if left[name] > 2.2 * taken else 0
-            if "error" in found:
-                if name in OURS:
-                    sys.exit(f"density.py: {name}: {found['error']}")
-                line[name] = ended[name] = found
-                del peers[name]
-                continue
-            spent[name].append(found)
-    for peer in peers.values():
-        peer.close()
-    with np.load(ours.folder / "tree.npz") as tree:
-        total = float(np.sum(tree["lengths"]))
-    with np.load(ours.folder / "ours.npz") as found:
-        labels = found["labels"]
-    for name, calls in spent.items():
-        if not calls:
-            continue
-        median = float(np.median([call["seconds"] for call in calls]))
-        line[name] = line.get(name, {}) | {"seconds": median, "calls": calls}
-        if name in TREES:
-            line[name]["total_over_ours"] = calls[-1]["total"] / total - 1
-        elif name in CLUSTERS:
-            theirs = np.load(f"{ours.folder / table}.{name}.npy")
-            line[name]["same"] = same_partition(labels, theirs)
-            line[name]["rand_index"] = rand_index(labels, theirs)
-    for name in (*TREES, *CLUSTERS):
-        if "seconds" in line.get(name, {}):
-            own = line["vicinal_tree" if name in TREES else "vicinal"]
-            line[name]["ratio"] = line[name]["seconds"] / own["seconds"]
 
 
 def version_of(package):

@@ -6,11 +6,6 @@
 #include "cpu/nearest/tree/walk.hpp"
 
 namespace vicinal::cpu {
-namespace {
-
-constexpr std::int64_t kMaxBoxColumns = 32;  // of boxes of others: beyond, they take more memory than they save time
-
-}  // namespace
 
 ComponentBoxes::ComponentBoxes(const Context& ctx, const Growth& growth, const Tree& tree, const TreeKeys& keys,
                                const InnerBoxes& inner, std::span<const Below> parts)
@@ -20,20 +15,16 @@ ComponentBoxes::ComponentBoxes(const Context& ctx, const Growth& growth, const T
       keys_(keys),
       inner_(inner),
       parts_(parts),
-      rows_(static_cast<std::size_t>(1 + tree.nodes() * kTreeWidth)) {
+      rows_(static_cast<std::size_t>(1 + tree.nodes() * kTreeWidth)),
+      others_(tree, keys) {
   for (int worker = 0; worker < ctx.threads(); ++worker) scratch_.emplace_back(tree.cols());
-  if (tree.cols() > kMaxBoxColumns) return;
-  const std::int64_t node_bytes = 2 * kTreeWidth * tree.point_bytes();
-  others_.reserve(tree.nodes() * node_bytes);
-  for_each_row(ctx, tree.nodes(),
-               [&](std::int64_t node) { std::fill_n(others_.data() + node * node_bytes, node_bytes, std::byte{0}); });
+  if (tree.cols() <= NodeBoxes::kMaxColumns) others_.allocate(ctx);
 }
 
 std::uint64_t ComponentBoxes::bytes(const TableView& table, std::uint64_t threads) {
-  const auto d = static_cast<std::uint64_t>(table.cols());
-  const std::uint64_t box = table.cols() > kMaxBoxColumns ? 0 : 2 * d * Tree::element_bytes(table.dtype());
-  return child_count_bound(static_cast<std::uint64_t>(table.rows())) * (sizeof(Rows) + box) +
-         threads * 4 * d * sizeof(double);
+  return child_count_bound(static_cast<std::uint64_t>(table.rows())) * sizeof(Rows) +
+         (table.cols() <= NodeBoxes::kMaxColumns ? NodeBoxes::bytes(table) : 0) +
+         threads * GrowingBox::bytes(table.cols());
 }
 
 void ComponentBoxes::update() {
@@ -71,13 +62,13 @@ void ComponentBoxes::update_leaf(const Below& below, GrowingBox& others) {
   for (std::int64_t point = 0; point < leaf.size; ++point) {
     if (point % 4096 == 4095) ctx_.check_cancelled();
     if (label_of(point) == rows.main || inner_.is_left_out(below.first_group + point)) continue;
-    if (others_.data() != nullptr) {
+    if (!others_.empty()) {
       keys_.point(tree_.points(leaf.at), point, others.x.data());
       others.add(others.x.data(), others.x.data());
     }
     rows.core_of_others = std::min(rows.core_of_others, inner_.core(below.first_group + point));
   }
-  keep(below.child, others);
+  if (!others_.empty()) others_.put(below.child, others);
 }
 
 void ComponentBoxes::update_node(std::int64_t at, GrowingBox& others) {
@@ -110,20 +101,13 @@ void ComponentBoxes::update_node(std::int64_t at, GrowingBox& others) {
     const Rows& child = of(Tree::child_of(node, lane));
     if (child.label == rows.main || child.label == kNoRows) continue;
     const bool in_part = child.main == rows.main;
-    if (others_.data() != nullptr) {
-      keys_.box(in_part ? boxes_of_others(node) : inner_.boxes(node), lane, low, low + d);
+    if (!others_.empty()) {
+      keys_.box(in_part ? others_.of(node) : inner_.boxes(node), lane, low, low + d);
       others.add(low, low + d);
     }
     rows.core_of_others = std::min(rows.core_of_others, in_part ? child.core_of_others : child.core);
   }
-  keep(at, others);
-}
-
-void ComponentBoxes::keep(std::int64_t child, const GrowingBox& others) {
-  if (child == 0 || others_.data() == nullptr) return;  // the root is in no node
-  const std::int64_t node = (child - 1) / kTreeWidth;
-  keys_.put_box(others_.data() + node * 2 * kTreeWidth * tree_.point_bytes(), (child - 1) % kTreeWidth,
-                others.low.data(), others.high.data());
+  if (!others_.empty()) others_.put(at, others);
 }
 
 std::uint32_t ComponentBoxes::useful(std::int64_t node, const double* low, const double* high, std::int64_t label,
@@ -135,13 +119,13 @@ std::uint32_t ComponentBoxes::useful(std::int64_t node, const double* low, const
     const std::int64_t child = Tree::child_of(node, lane);
     if (!may_have(child, label, core, keys[lane])) {
       near ^= std::uint32_t{1} << lane;
-    } else if (others_.data() != nullptr && of(child).main == label) {
+    } else if (!others_.empty() && of(child).main == label) {
       mixed |= std::uint32_t{1} << lane;
     }
   }
   if (mixed == 0) return near;
   alignas(64) double keys_of_others[kTreeWidth];
-  near &= ~mixed | keys_.boxes_of_box(low, high, boxes_of_others(node), limit, keys_of_others);
+  near &= ~mixed | keys_.boxes_of_box(low, high, others_.of(node), limit, keys_of_others);
   for (mixed &= near; mixed != 0; mixed &= mixed - 1) {
     const int lane = std::countr_zero(mixed);
     keys[lane] = keys_of_others[lane];

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "core/aligned.hpp"
 #include "cpu/density/inner_boxes.hpp"
+#include "cpu/density/node_boxes.hpp"
 #include "cpu/density/other_rows.hpp"
 #include "cpu/density/tree_parts.hpp"
 #include "cpu/nearest/tree/keys.hpp"
@@ -54,12 +54,8 @@ class ComponentBoxes {
     double core_of_others = kInfinity;  // of those that are not of `main`
   };
   [[nodiscard]] const Rows& of(std::int64_t child) const { return rows_[static_cast<std::size_t>(child)]; }
-  [[nodiscard]] const std::byte* boxes_of_others(std::int64_t node) const {
-    return others_.data() + node * 2 * kTreeWidth * tree_.point_bytes();
-  }
   void update_leaf(const Below& below, GrowingBox& others);
   void update_node(std::int64_t child, GrowingBox& others);
-  void keep(std::int64_t child, const GrowingBox& others);
 
   const Context& ctx_;
   const Growth& growth_;
@@ -67,9 +63,9 @@ class ComponentBoxes {
   const TreeKeys& keys_;
   const InnerBoxes& inner_;
   std::span<const Below> parts_;
-  std::vector<Rows> rows_;                // [children]
-  std::vector<GrowingBox> scratch_;       // of each thread
-  core::AlignedArray<std::byte> others_;  // [nodes][d][lo, hi][8] boxes of the rows that are not of `main`, or empty
+  std::vector<Rows> rows_;           // [children]
+  std::vector<GrowingBox> scratch_;  // of each thread
+  NodeBoxes others_;                 // of the rows that are not of `main`; empty in many columns
 };
 
 }  // namespace vicinal::cpu

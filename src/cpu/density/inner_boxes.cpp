@@ -7,51 +7,30 @@
 
 namespace vicinal::cpu {
 
-GrowingBox::GrowingBox(std::int64_t d)
-    : low(static_cast<std::size_t>(d)), high(static_cast<std::size_t>(d)), x(static_cast<std::size_t>(2 * d)) {}
-
-void GrowingBox::clear() {
-  std::fill(low.begin(), low.end(), kInfinity);
-  std::fill(high.begin(), high.end(), -kInfinity);
-}
-
-void GrowingBox::add(const double* from, const double* to) {
-  for (std::size_t j = 0; j < low.size(); ++j) {
-    low[j] = std::min(low[j], from[j]);
-    high[j] = std::max(high[j], to[j]);
-  }
-}
-
 InnerBoxes::InnerBoxes(const Context& ctx, const Growth& growth, const Tree& tree, const TreeKeys& keys,
                        std::span<const Below> parts)
-    : ctx_(ctx), growth_(growth), tree_(tree), keys_(keys), parts_(parts) {}
+    : ctx_(ctx), growth_(growth), tree_(tree), keys_(keys), parts_(parts), boxes_(tree, keys) {}
 
 bool InnerBoxes::serve(const kernels::SpanningTask& task) {
   constexpr std::int64_t kMinColumns = 8;
-  constexpr std::int64_t kMaxColumns = 32;
   const std::int64_t cols = task.search.queries.cols();
-  return task.rank > 0 && cols >= kMinColumns && cols <= kMaxColumns;
+  return task.rank > 0 && cols >= kMinColumns && cols <= NodeBoxes::kMaxColumns;
 }
 
 std::uint64_t InnerBoxes::bytes(const kernels::SpanningTask& task, std::uint64_t threads) {
   if (!serve(task)) return 0;
   const TableView& table = task.search.queries;
-  const auto d = static_cast<std::uint64_t>(table.cols());
-  return child_count_bound(static_cast<std::uint64_t>(table.rows())) *
-             (2 * d * Tree::element_bytes(table.dtype()) + 1) +
-         threads * 4 * d * sizeof(double);
+  return NodeBoxes::bytes(table) + child_count_bound(static_cast<std::uint64_t>(table.rows())) +
+         threads * GrowingBox::bytes(table.cols());
 }
 
-void InnerBoxes::leave_out(double most) {
-  most_ = most;
-  if (!(most < kInfinity)) return;
-  if (boxes_.data() == nullptr) {
+void InnerBoxes::leave_out(double max_core) {
+  max_core_ = max_core;
+  if (!(max_core < kInfinity)) return;
+  if (boxes_.empty()) {
     for (int worker = 0; worker < ctx_.threads(); ++worker) scratch_.emplace_back(tree_.cols());
-    boxes_.reserve(tree_.nodes() * node_bytes());
     empty_.resize(static_cast<std::size_t>(1 + tree_.nodes() * kTreeWidth));
-    for_each_row(ctx_, tree_.nodes(), [&](std::int64_t node) {  // lanes without a child are read, too
-      std::fill_n(boxes_.data() + node * node_bytes(), node_bytes(), std::byte{0});
-    });
+    boxes_.allocate(ctx_);
   }
   from_the_parts(ctx_, tree_, parts_,
                  [&](const Below& below, int worker) { shrink(below, scratch_[static_cast<std::size_t>(worker)]); });
@@ -65,10 +44,11 @@ void InnerBoxes::shrink(const Below& below, GrowingBox& box) {
   const bool any = is_leaf ? add_points(below, box) : add_children(below.child, box);
   empty_[static_cast<std::size_t>(below.child)] = any ? 0 : 1;
   if (below.child == 0) return;  // the root is in no node
-  const std::int64_t node = (below.child - 1) / kTreeWidth;
-  const std::int64_t lane = (below.child - 1) % kTreeWidth;
-  if (!any) keys_.box(tree_.boxes(node), lane, box.low.data(), box.high.data());
-  keys_.put_box(boxes_.data() + node * node_bytes(), lane, box.low.data(), box.high.data());
+  if (!any) {
+    const std::int64_t node = (below.child - 1) / kTreeWidth;
+    keys_.box(tree_.boxes(node), (below.child - 1) % kTreeWidth, box.low.data(), box.high.data());
+  }
+  boxes_.put(below.child, box);
 }
 
 /// Returns whether there is any.
@@ -93,7 +73,7 @@ bool InnerBoxes::add_children(std::int64_t child, GrowingBox& box) const {
     if (empty_[static_cast<std::size_t>(Tree::child_of(node, lane))] != 0) continue;
     double* const low = box.x.data();
     double* const high = low + box.low.size();
-    keys_.box(boxes_.data() + node * node_bytes(), lane, low, high);
+    keys_.box(boxes_.of(node), lane, low, high);
     box.add(low, high);
     any = true;
   }

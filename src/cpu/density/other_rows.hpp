@@ -95,9 +95,9 @@ class OtherRows {
 /// Counts the pairs of rows whose keys it computes.
 class OtherRowsInTree : public OtherRows {
  public:
-  /// Only for rows of components whose limits are not above `most`, until components change: rows with larger core keys
-  /// have no edge of use to them, and the searches leave them out.
-  virtual void leave_out(double most) = 0;
+  /// Only for rows of components whose limits are not above `max_core`, until components change: rows with larger core
+  /// keys have no edge of use to them, and the searches leave them out.
+  virtual void leave_out(double max_core) = 0;
   [[nodiscard]] virtual std::int64_t pairs() const = 0;
 };
 

@@ -82,8 +82,8 @@ class InTree final : public OtherRowsInTree {
 
   void relabel() override { leave_out(kInfinity); }
 
-  void leave_out(double most) override {
-    inner_.leave_out(most);
+  void leave_out(double max_core) override {
+    inner_.leave_out(max_core);
     boxes_.update();
   }
 

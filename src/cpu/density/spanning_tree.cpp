@@ -350,17 +350,17 @@ class Boruvka {
       poll.step();
       return a < b;
     });
-    const double most = *at;
-    if (!(most < kInfinity)) return false;
+    const double max_core = *at;
+    if (!(max_core < kInfinity)) return false;
     std::vector<std::int64_t> some;
     some.reserve(rows.size() / kShare);
     for (const std::int64_t row : rows) {
       poll.step();
-      if (limit_of(row) > most) some.push_back(row);
+      if (limit_of(row) > max_core) some.push_back(row);
     }
     search_first(*in_tree_, some, rows, poll);
     if (rows.empty()) return false;
-    in_tree_->leave_out(most);
+    in_tree_->leave_out(max_core);
     return true;
   }
 
