@@ -1,15 +1,12 @@
 // Method direct (contract clauses 1 to 3): all m n keys, formed block by block (keys.cu), none of them written unless
 // it may be an answer. For k lists each query's limit is its k-th key so far, so that after the first blocks next to
-// nothing is written and selected (select.cu). Few queries read the rows of the table without packing them, and have
-// limits from a sample of these rows (few.cu), or blocks that grow, so that there are limits before most rows are read.
+// nothing is written and selected (select.cu). Few queries read the rows of the table without packing them (few.cu).
 // O(m n d) float64 operations; scratch O(block) whatever m and n.
 #include <algorithm>
-#include <optional>
 #include <string>
 
 #include "cuda/nearest/direct.hpp"
 #include "cuda/nearest/few.hpp"
-#include "formulas/nearest/few_queries.hpp"
 
 namespace vicinal::cuda {
 namespace {
@@ -20,18 +17,9 @@ constexpr double kRowWork = 8;        // columns that a pair costs besides its o
 constexpr std::int64_t kRows = 8192;  // of a block, where there are queries enough
 constexpr std::uint64_t kScratch = std::uint64_t{768} << 20;  // more does not make it faster
 constexpr std::int64_t kMaxBlockQueries = 65536;
-constexpr std::int64_t kFirstRows = 1024;  // of few queries without limits: of the first block, at least
-constexpr std::int64_t kGrowth = 32;       // and how much longer than all before a block may be
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
-}
-
-/// Whether lists are found from rows as they lie.
-bool reads_rows(const DirectTask& task, std::int64_t m) {
-  const Search& search = *task.search;
-  return task.lists.k > 0 && core::few_queries_serve(search.metric, search.table.dtype, search.queries.dtype, m,
-                                                     search.table.d, task.lists.k);
 }
 
 /// Queries and rows of a block, padded, and what they take.
@@ -44,7 +32,7 @@ struct Sizes {
   Sizes(const DirectTask& task, std::int64_t n, std::int64_t m, std::uint64_t limit) {
     const Search& search = *task.search;
     const std::int64_t d = search.table.d;
-    reading = reads_rows(task, m);
+    reading = few_serve(search, m, task.lists.k);
     const double column = search.metric == Metric::minkowski ? kPowerWork : 1;
     const double pairs = kWork / ((static_cast<double>(d) + kRowWork) * column);
     queries = std::min(m, kMaxBlockQueries);
@@ -80,8 +68,8 @@ struct Sizes {
   [[nodiscard]] std::uint64_t needed(const DirectTask& task, std::int64_t d) const {
     const auto padded_queries = static_cast<std::uint64_t>(round_up(queries, query_tile(queries)));
     const auto padded_rows = static_cast<std::uint64_t>(round_up(rows, row_tile(queries)));
+    if (reading) return few_bytes(queries, d, task.lists.k, rows) + 4096;
     std::uint64_t sum = (padded_queries + padded_rows) * (static_cast<std::uint64_t>(d) * sizeof(double) + 1);
-    if (reading) sum = FewQueries::bytes(queries, d, task.lists.k, rows);
     sum += padded_queries * (sizeof(double) + sizeof(unsigned long long));
     if (task.lists.keys != nullptr || task.lists.k > 0) {
       const auto room = static_cast<std::uint64_t>(rows);
@@ -127,12 +115,6 @@ void refuse_overflow(const Search& search, unsigned long long code) {
 
 }  // namespace
 
-Pace::Pace(const Engine& engine) : engine_(engine) {
-  for (cudaEvent_t& event : events_) {
-    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "create an event");
-  }
-}
-
 Pace::~Pace() {
   for (cudaEvent_t event : events_) {
     if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
@@ -140,7 +122,9 @@ Pace::~Pace() {
 }
 
 void Pace::step() {
-  check(cudaEventRecord(events_[turn_], engine_.stream), "record an event");
+  cudaEvent_t& event = events_[turn_];  // made while the device works
+  if (event == nullptr) check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "create an event");
+  check(cudaEventRecord(event, engine_.stream), "record an event");
   turn_ = 1 - turn_;
   if (++steps_ > 1) check(cudaEventSynchronize(events_[turn_]), "search");
   engine_.host.check_cancelled();
@@ -158,26 +142,17 @@ void direct_pass(const Engine& engine, const DirectTask& task) {
   if (m > kMaxQueries || n > kMaxRows) throw Failure{ErrorCode::internal, "a pass over too many rows"};
   const Sizes sizes(task, n, m, engine.memory_limit);
   const bool listing = task.lists.keys != nullptr;
-  const bool reading = listing && sizes.reading;
-  std::optional<FewQueries> few;
-  std::optional<Packing> queries;
-  std::optional<Packing> rows;
-  if (!reading) {
-    queries.emplace(engine, search.metric, sizes.queries, query_tile(sizes.queries), d);
-    rows.emplace(engine, search.metric, sizes.rows, row_tile(sizes.queries), d);
-  }
+  if (listing && sizes.reading) return few_pass(engine, search, task.lists, sizes.rows);
+  Packing queries(engine, search.metric, sizes.queries, query_tile(sizes.queries), d);
+  Packing rows(engine, search.metric, sizes.rows, row_tile(sizes.queries), d);
   const Buffer<double> keys(engine, listing ? sizes.queries * sizes.rows : 0);
   const Buffer<std::int64_t> ids(engine, listing ? sizes.queries * sizes.rows : 0);
   const Buffer<unsigned long long> counts(engine, listing ? sizes.queries : 0);
   const Buffer<std::int32_t> holes(engine, listing ? sizes.queries * std::min(sizes.rows, task.lists.k) : 0);
   const Buffer<double> limits(engine, listing ? 0 : sizes.queries);
-  const Buffer<unsigned long long> overflow(engine, reading ? 0 : 1);
-  if (!reading) check(cudaMemsetAsync(overflow.data(), 0xff, overflow.bytes(), engine.stream), "clear results");
-  bool limited = false;
-  if (reading) {
-    few.emplace(engine, search, task.lists.k, sizes.rows, counts.data());
-    limited = few->sample(engine);
-  } else if (listing) {
+  const Buffer<unsigned long long> overflow(engine, 1);
+  check(cudaMemsetAsync(overflow.data(), 0xff, overflow.bytes(), engine.stream), "clear results");
+  if (listing) {
     counts.zero();
   } else {
     fill_kernel<<<blocks_for(sizes.queries, 256), 256, 0, engine.stream>>>(limits.data(), sizes.queries,
@@ -188,7 +163,7 @@ void direct_pass(const Engine& engine, const DirectTask& task) {
   Pace pace(engine);
   for (std::int64_t q = 0; q < m; q += sizes.queries) {
     const std::int64_t asked = std::min(sizes.queries, m - q);
-    if (!reading) pack_rows(engine, search.metric, search.queries, q, asked, queries->rows);
+    pack_rows(engine, search.metric, search.queries, q, asked, queries.rows);
     RunningLists lists = task.lists;
     KeySink sink;
     sink.overflow = overflow.data();
@@ -220,13 +195,8 @@ void direct_pass(const Engine& engine, const DirectTask& task) {
     }
     for (std::int64_t r = 0, count = 0; r < n; r += count) {
       count = std::min(sizes.rows, n - r);
-      if (reading) {
-        if (!limited) count = std::min(count, r == 0 ? std::max(kFirstRows, 4 * lists.k) : kGrowth * r);
-        few->form_keys(engine, r, count, sink);
-      } else {
-        pack_rows(engine, search.metric, search.table, r, count, rows->rows);
-        form_keys(engine, {&search, q, r}, queries->rows, rows->rows, sink);
-      }
+      pack_rows(engine, search.metric, search.table, r, count, rows.rows);
+      form_keys(engine, {&search, q, r}, queries.rows, rows.rows, sink);
       if (listing) {
         take_candidates(engine, lists, {keys.data(), ids.data(), counts.data(), sizes.rows, holes.data()}, asked);
       }
@@ -237,7 +207,6 @@ void direct_pass(const Engine& engine, const DirectTask& task) {
                                static_cast<double>(m));
     }
   }
-  if (reading) return;  // squares of float32 do not overflow float64
   unsigned long long code = kNoOverflow;
   check(cudaMemcpyAsync(&code, overflow.data(), sizeof code, cudaMemcpyDeviceToHost, engine.stream), "fetch results");
   engine.synchronize();
@@ -246,11 +215,14 @@ void direct_pass(const Engine& engine, const DirectTask& task) {
 
 void direct_k_lists(const Engine& engine, const Search& search, const KLists& lists) {
   const std::int64_t m = search.queries.n;
-  const Buffer<std::int64_t> sizes(engine, m);
-  const Buffer<double> limits(engine, m);
   DirectTask task;
   task.search = &search;
-  task.lists = {lists.k, lists.distances, lists.ids, sizes.data(), limits.data()};
+  task.lists = {lists.k, lists.distances, lists.ids};
+  if (few_serve(search, m, lists.k)) return direct_pass(engine, task);  // which begins them and puts them in order
+  const Buffer<std::int64_t> sizes(engine, m);
+  const Buffer<double> limits(engine, m);
+  task.lists.sizes = sizes.data();
+  task.lists.limits = limits.data();
   clear_lists(engine, task.lists, m);
   direct_pass(engine, task);
   finish_lists(engine, search.metric, search.root, lists.distances, lists.ids, nullptr, lists.k, m);

@@ -12,7 +12,7 @@ namespace vicinal::cuda {
 /// What a pass over a tile does with keys; one of `lists`, `counts` alone, or counts with keys.
 struct DirectTask {
   const Search* search = nullptr;
-  RunningLists lists;                     ///< k lists; `keys` null: not asked for
+  RunningLists lists;                     ///< k lists; `keys` null: not asked for; without `sizes`: see few_pass
   double largest_key = 0;                 ///< of radius and count
   unsigned long long* counts = nullptr;   ///< [m] of radius and count, added to
   double* keys = nullptr;                 ///< of radius; null: they are only counted
@@ -29,7 +29,7 @@ std::uint64_t direct_bytes(const DirectTask& task, std::int64_t n, std::int64_t 
 /// Lets at most two pieces of work wait in the stream, so that a cancel is seen soon.
 class Pace {
  public:
-  explicit Pace(const Engine& engine);
+  explicit Pace(const Engine& engine) : engine_(engine) {}
   ~Pace();
   Pace(const Pace&) = delete;
   Pace& operator=(const Pace&) = delete;

@@ -1,54 +1,29 @@
-// Few queries: what counts is the table's memory, which is read once, without a copy. Eight lanes share four rows at a
-// time and add up the squared differences to all queries in float32; a sum that is not above the bound of its query's
-// limit (formulas/nearest/few_queries.hpp) has its key formed in float64, which is rare. A lane takes four neighboring
-// columns of every 32, so that N of the lemma is at most d / 8 + 7.
+// Few queries: what counts is the table's memory, which is read once, without a copy (few_rows.cuh), and then how soon
+// the host has launched what comes before: a search is one allocation and four kernels.
 //
 // The limit: of the first rows of the table, each warp of a launch of its own takes 16 and forms the key of the one
 // whose sum is the least, of those that may be neighbors. k such rows are k neighbors that a query may have, so that
 // the k-th of their keys is a limit for all rows, and rows after them, whose ids are larger, have to be below it. With
-// a filter the first rows may all be left out: then there is no sample, and the blocks grow (direct.cu). O(m n d).
+// a filter the first rows may all be left out: then there is no sample, and the blocks grow. O(m n d).
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
 
-#include "cuda/base/element.hpp"
-#include "cuda/base/exact_key.cuh"
-#include "cuda/base/warp.cuh"
+#include "cuda/nearest/direct.hpp"
 #include "cuda/nearest/few.hpp"
+#include "cuda/nearest/few_rows.cuh"
 #include "formulas/nearest/few_queries.hpp"
 
 namespace vicinal::cuda {
-
-struct FewQueries::Task {
-  Eligible eligible;
-  std::int64_t first_row;
-  std::int64_t count;
-  std::int64_t d;
-  bool is_aligned;  // rows begin where four columns are one load
-  std::int64_t queries;
-  std::int64_t stride;
-  const double* wide;
-  const float* narrow;
-  std::int64_t sampled;         // rows of the table's first ones
-  double* nearest;              // [queries, sampled / kFewRowsOfWarp] keys of the nearest row of each warp
-  const double* sample_limits;  // [queries] where some were sampled
-  KeySink sink;
-};
-
 namespace {
 
-using FewTask = FewQueries::Task;
-
-constexpr int kFewLanes = 8;  // of a row
-constexpr int kFewRows = 4;   // of these lanes, at a time
-constexpr int kFewEach = 4;   // columns of a lane
-constexpr int kFewStep = kFewLanes * kFewEach;
-constexpr std::int64_t kFewRowsOfWarp = 32 / kFewLanes * kFewRows;
-constexpr std::int64_t kFewRowsOfBlock = kThreads / kFewLanes * kFewRows;
 constexpr std::int64_t kSampleRows = 16384;  // at least, if these are at most half of the block
 constexpr std::int64_t kSampleOfNeighbor = 64;
 constexpr int kSharedKeys = 1024;
+constexpr std::int64_t kFirstRows = 1024;   // without a sample: of the first block, at least
+constexpr std::int64_t kGrowth = 32;        // and how much longer than all before a block may be
+constexpr std::size_t kPartAlignment = 16;  // of an array in the allocation
 
 /// Blocks of a multiprocessor, at least, which limits the registers of a thread.
 constexpr int few_blocks(int queries) {
@@ -56,215 +31,56 @@ constexpr int few_blocks(int queries) {
   return queries <= 8 ? 3 : 2;
 }
 
-struct Four {
-  float at[kFewEach];
+/// What a pass begins with: queries whose values are to be looked at, and lists in which nothing is found yet.
+struct FewStart {
+  std::int64_t queries;
+  std::int64_t d;
+  unsigned long long* counts;  // [queries] of candidates
+  std::int64_t* sizes;         // [queries] null: lists that go on
+  double* limits;              // [queries]
+  std::int64_t* not_finite;    // [queries] null: not asked for
 };
 
-__device__ Four four_of(const float* x) {
-  const float4 v = __ldg(reinterpret_cast<const float4*>(x));
-  return {{v.x, v.y, v.z, v.w}};
-}
-__device__ Four four_of(const std::uint8_t* x) {
-  const uchar4 v = __ldg(reinterpret_cast<const uchar4*>(x));
-  return {{narrowed(v.x), narrowed(v.y), narrowed(v.z), narrowed(v.w)}};
-}
-template <class Half>  // float16 and bfloat16
-__device__ Four four_of(const Half* x) {
-  const ushort4 v = __ldg(reinterpret_cast<const ushort4*>(x));
-  return {{narrowed(Half{v.x}), narrowed(Half{v.y}), narrowed(Half{v.z}), narrowed(Half{v.w})}};
+/// By one thread for each query; `first`: its first column that is not finite, or ~0.
+__device__ void begin_query(const FewStart& start, std::int64_t query, unsigned first) {
+  start.counts[query] = 0;
+  if (start.sizes != nullptr) {
+    start.sizes[query] = 0;
+    start.limits[query] = INFINITY;
+  }
+  if (start.not_finite != nullptr) start.not_finite[query] = first == ~0U ? -1 : static_cast<std::int64_t>(first);
 }
 
-/// Four columns of a row; 0 beyond the last one.
-template <bool kAligned, class T>
-__device__ Four columns_of(const T* row, int column, int d) {
-  if constexpr (kAligned) return four_of(row + column);
-  Four found{};
-#pragma unroll
-  for (int i = 0; i < kFewEach; ++i) {
-    if (column + i < d) found.at[i] = narrowed(row[column + i]);
-  }
-  return found;
-}
-
-/// Adds up over eight lanes, each of which gives kCount sums: lane l of them is left with the whole sums
-/// l kCount / 8 .. (l + 1) kCount / 8 - 1 at the beginning; of fewer than eight, with number l kCount / 8.
-template <int kCount, int kStep = kFewLanes / 2>
-__device__ __forceinline__ void share_sums(float* sums) {
-  if constexpr (kCount > 1) {
-    const bool upper = (threadIdx.x & kStep) != 0;
-#pragma unroll
-    for (int i = 0; i < kCount / 2; ++i) {
-      const float mine = upper ? sums[i + kCount / 2] : sums[i];
-      const float theirs = upper ? sums[i] : sums[i + kCount / 2];
-      sums[i] = mine + __shfl_xor_sync(kWholeWarp, theirs, kStep);
+/// A block a query: its columns, or zeros.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    few_queries_kernel(const T* queries, FewStart start, std::int64_t stride, float* values) {
+  __shared__ unsigned first;
+  const std::int64_t query = blockIdx.x;
+  if (threadIdx.x == 0) first = ~0U;
+  __syncthreads();
+  for (std::int64_t column = threadIdx.x; column < stride; column += kThreads) {
+    double value = query < start.queries && column < start.d ? widen(queries[query * start.d + column]) : 0;
+    if (!isfinite(value)) {
+      atomicMin(&first, static_cast<unsigned>(column));
+      value = 0;  // the search is refused afterwards
     }
-  } else {
-    sums[0] += __shfl_xor_sync(kWholeWarp, sums[0], kStep);
-  }
-  if constexpr (kStep > 1) share_sums<(kCount > 1 ? kCount / 2 : 1), kStep / 2>(sums);
-}
-
-/// The rows of some lanes, and what they have to do with the queries: kQueries, of which the last ones may be zeros.
-template <class T, int kQueries>
-class FewRows {
- public:
-  __device__ FewRows(const T* rows, const FewTask& task)
-      : task_(task),
-        lane_(static_cast<int>(threadIdx.x) % kFewLanes),
-        first_(static_cast<std::int64_t>(blockIdx.x) * kFewRowsOfBlock +
-               static_cast<std::int64_t>(threadIdx.x / kFewLanes) * kFewRows),
-        rows_(rows) {}
-
-  /// Forms the keys that may be within the limits. All threads of a warp.
-  __device__ void meet(const double* limits, const float* bounds) const {
-    float sums[kCount] = {};
-    add_squares(sums);
-    share_sums<kCount>(sums);
-    unsigned near = 0;  // which of the lane's sums
-#pragma unroll
-    for (int i = 0; i < kOwn; ++i) {
-      if (!(sums[i] > bounds[(lane_ / kSharing * kOwn + i) / kFewRows])) near |= 1U << i;
-    }
-    if (lane_ % kSharing != 0) near = 0;
-    const int shift = static_cast<int>(threadIdx.x) % 32 / kFewLanes * kFewLanes;
-    unsigned lanes = __ballot_sync(kWholeWarp, near != 0) >> shift & ((1U << kFewLanes) - 1);
-    for (; lanes != 0; lanes &= lanes - 1) {
-      const int lane = __ffs(static_cast<int>(lanes)) - 1;
-      for (unsigned those = __shfl_sync(core::mask_of_eight(), near, shift + lane); those != 0; those &= those - 1) {
-        const int number = lane / kSharing * kOwn + __ffs(static_cast<int>(those)) - 1;
-        offer(number / kFewRows, number % kFewRows, limits[number / kFewRows]);
-      }
-    }
-  }
-
-  /// Forms the key of the row that seems to be nearest, for each query.
-  __device__ void sample() const {
-    float sums[kCount] = {};
-    add_squares(sums);
-    share_sums<kCount>(sums);
-    const int own = lane_ / kSharing * kOwn;
-    unsigned long long nearest[kOwnQueries];  // sum and row of each of the lane's queries; sums by their bits
-#pragma unroll
-    for (int i = 0; i < kOwn; ++i) {
-      const int query = (own + i) / kFewRows;
-      const int r = (own + i) % kFewRows;
-      unsigned long long at = static_cast<unsigned long long>(__float_as_uint(sums[i])) << 32 |
-                              static_cast<unsigned>(threadIdx.x / kFewLanes * kFewRows + r);
-      if (query >= task_.queries || !task_.eligible(query, task_.first_row + first_ + r)) at = kNone;
-      unsigned long long& least = nearest[i / kFewRows];
-      if (i % kFewRows == 0 || at < least) least = at;
-    }
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-      if (step < kFewLanes && step * kQueries >= kFewLanes) continue;  // other queries' lanes
-#pragma unroll
-      for (unsigned long long& own_nearest : nearest) {
-        const unsigned long long theirs = __shfl_xor_sync(kWholeWarp, own_nearest, step);
-        own_nearest = theirs < own_nearest ? theirs : own_nearest;
-      }
-    }
-    const int group = static_cast<int>(threadIdx.x) % 32 / kFewLanes;
-#pragma unroll
-    for (int first = 0; first < kQueries; first += 32 / kFewLanes) {
-      const int query = first + group;
-      unsigned long long of_query = kNone;
-#pragma unroll
-      for (int i = 0; i < kOwnQueries; ++i) {
-        const auto theirs = __shfl_sync(kWholeWarp, nearest[i], query * kFewLanes / kQueries % kFewLanes);
-        if (query % kOwnQueries == i) of_query = theirs;
-      }
-      if (query >= task_.queries) continue;
-      const std::int64_t row = blockIdx.x * kFewRowsOfBlock + static_cast<std::int64_t>(of_query & 0xFFFFFFFFU);
-      const double key = of_query == kNone ? INFINITY : key_of(query, row);
-      if (lane_ == 0) {
-        task_.nearest[query * (task_.sampled / kFewRowsOfWarp) + first_ / kFewRowsOfWarp] = key;
-      }
-    }
-  }
-
- private:
-  static constexpr int kCount = kQueries * kFewRows;  // sums of eight lanes
-  static constexpr int kOwn = kCount > kFewLanes ? kCount / kFewLanes : 1;
-  static constexpr int kSharing = kCount < kFewLanes ? kFewLanes / kCount : 1;  // lanes with the same sum
-  static constexpr int kOwnQueries = kOwn > kFewRows ? kOwn / kFewRows : 1;
-  static constexpr unsigned long long kNone = ~0ULL;
-
-  __device__ void add_squares(float* sums) const {
-    if (task_.is_aligned) return add_squares_of<true>(sums);
-    add_squares_of<false>(sums);
-  }
-  template <bool kAligned>
-  __device__ void add_squares_of(float* sums) const {
-    const T* rows[kFewRows];
-#pragma unroll
-    for (int r = 0; r < kFewRows; ++r) rows[r] = rows_ + min(first_ + r, task_.count - 1) * task_.d;
-    const float* const x = task_.narrow;
-    const int stride = static_cast<int>(task_.stride);
-    const int d = static_cast<int>(task_.d);
-    constexpr int kUnrolled = kQueries <= 4 ? 2 : 1;
-#pragma unroll kUnrolled
-    for (int column = lane_ * kFewEach; column < d; column += kFewStep) {
-      Four y[kFewRows];
-#pragma unroll
-      for (int r = 0; r < kFewRows; ++r) y[r] = columns_of<kAligned>(rows[r], column, d);
-#pragma unroll
-      for (int q = 0; q < kQueries; ++q) {
-        const Four at = four_of(x + q * stride + column);
-#pragma unroll
-        for (int r = 0; r < kFewRows; ++r) {
-#pragma unroll
-          for (int i = 0; i < kFewEach; ++i) {
-            const float t = y[r].at[i] - at.at[i];
-            sums[q * kFewRows + r] = fmaf(t, t, sums[q * kFewRows + r]);
-          }
-        }
-      }
-    }
-  }
-
-  /// By all eight lanes.
-  __device__ double key_of(std::int64_t query, std::int64_t row) const {
-    return squared_differences(task_.wide + query * task_.stride, rows_ + row * task_.d, static_cast<int>(task_.d),
-                               core::mask_of_eight());
-  }
-  __device__ void offer(std::int64_t query, int r, double limit) const {
-    const std::int64_t row = task_.first_row + first_ + r;
-    if (first_ + r >= task_.count || !task_.eligible(query, row)) return;
-    const double key = key_of(query, first_ + r);
-    const KeySink& sink = task_.sink;
-    if (lane_ != 0 || !(key <= limit)) return;
-    const auto at = static_cast<std::int64_t>(atomicAdd(&sink.counts[query], 1ULL));
-    if (at >= sink.room) return;
-    sink.keys[query * sink.room + at] = key;
-    sink.ids[query * sink.room + at] = task_.eligible.first_row + row;
-  }
-
-  const FewTask& task_;
-  int lane_;
-  std::int64_t first_;  // of this lane's rows, within the block of the table
-  const T* rows_;
-};
-
-template <class T, int kQueries>
-__global__ void __launch_bounds__(kThreads, few_blocks(kQueries))
-    few_kernel(const T* rows, const __grid_constant__ FewTask task) {
-  __shared__ double limits[kQueries];
-  __shared__ float bounds[kQueries];
-  if (threadIdx.x < kQueries) {
-    double limit = -1;  // of zeros
-    if (threadIdx.x < task.queries) {
-      limit = task.sink.limits[threadIdx.x];
-      if (task.sampled > 0) {
-        const double most = task.sample_limits[threadIdx.x];
-        const bool is_after = task.first_row + blockIdx.x * kFewRowsOfBlock >= task.sampled;
-        limit = fmin(limit, is_after ? nextafter(most, -INFINITY) : most);
-      }
-    }
-    limits[threadIdx.x] = limit;
-    bounds[threadIdx.x] = limit < 0 ? -1 : __double2float_ru(core::few_queries_bound(limit, task.d));
+    values[query * stride + column] = static_cast<float>(value);
   }
   __syncthreads();
-  FewRows<T, kQueries>(rows, task).meet(limits, bounds);
+  if (threadIdx.x == 0 && query < start.queries) begin_query(start, query, first);
+}
+
+/// The same of a query that lies as the kernels read it, by a block.
+__device__ void look_at_query(const float* values, const FewStart& start, std::int64_t query) {
+  __shared__ unsigned first;
+  if (threadIdx.x == 0) first = ~0U;
+  __syncthreads();
+  for (std::int64_t column = threadIdx.x; column < start.d; column += kThreads) {
+    if (!isfinite(values[query * start.d + column])) atomicMin(&first, static_cast<unsigned>(column));
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) begin_query(start, query, first);
 }
 
 template <class T, int kQueries>
@@ -272,10 +88,13 @@ __global__ void __launch_bounds__(kThreads) sample_kernel(const T* rows, const _
   FewRows<T, kQueries>(rows, task).sample();
 }
 
-/// The k-th of a query's keys, ties by their place, by counting those before each: eight lanes a key.
+/// The k-th of a query's keys, ties by their place, by counting those before each: eight lanes a key. Queries that lie
+/// as they are read (`values`; else null) are looked at by the last blocks: in the kernel before, this would cost more.
 __global__ void __launch_bounds__(kThreads)
-    sample_limits_kernel(const double* keys, std::int64_t count, std::int64_t k, double* limits) {
+    sample_limits_kernel(const double* keys, std::int64_t count, std::int64_t k, double* limits, const float* values,
+                         const FewStart start) {
   __shared__ unsigned long long others[kSharedKeys];
+  if (values != nullptr && blockIdx.x == gridDim.x - 1) return look_at_query(values, start, blockIdx.y);
   const double* const own = keys + blockIdx.y * count;
   // Numbers that are not negative, in the order of their bits.
   const auto* const all = reinterpret_cast<const unsigned long long*>(own);
@@ -297,28 +116,30 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x % kFewLanes == 0 && i < count && before == k - 1) limits[blockIdx.y] = own[i];
 }
 
-/// A block a query: its columns, or zeros, and the first that is not finite.
-template <class T>
-__global__ void __launch_bounds__(kThreads)
-    few_queries_kernel(const T* queries, std::int64_t count, std::int64_t d, std::int64_t stride, double* wide,
-                       float* narrow, unsigned long long* counts, std::int64_t* not_finite) {
-  __shared__ unsigned first;
-  const std::int64_t query = blockIdx.x;
-  if (threadIdx.x == 0) first = ~0U;
-  __syncthreads();
-  for (std::int64_t column = threadIdx.x; column < stride; column += kThreads) {
-    double value = query < count && column < d ? widen(queries[query * d + column]) : 0;
-    if (!isfinite(value)) {
-      atomicMin(&first, static_cast<unsigned>(column));
-      value = 0;  // the search is refused afterwards
+template <class T, int kQueries>
+__global__ void __launch_bounds__(kThreads, few_blocks(kQueries))
+    few_kernel(const T* rows, const __grid_constant__ FewTask task) {
+  __shared__ double limits[kQueries];
+  __shared__ float bounds[kQueries];
+  using Own = FewRows<T, kQueries>;
+  const Own own(rows, task);
+  float sums[Own::kCount] = {};
+  own.add_up(sums);
+  if (threadIdx.x < kQueries) {
+    double limit = -1;  // of zeros
+    if (threadIdx.x < task.queries) {
+      limit = task.sink.limits[threadIdx.x];
+      if (task.sampled > 0) {
+        const double most = task.sample_limits[threadIdx.x];
+        const bool is_after = task.first_row + blockIdx.x * kFewRowsOfBlock >= task.sampled;
+        limit = fmin(limit, is_after ? nextafter(most, -INFINITY) : most);
+      }
     }
-    wide[query * stride + column] = value;
-    narrow[query * stride + column] = static_cast<float>(value);
+    limits[threadIdx.x] = limit;
+    bounds[threadIdx.x] = limit < 0 ? -1 : __double2float_ru(core::few_queries_bound(limit, task.d));
   }
   __syncthreads();
-  if (threadIdx.x != 0 || query >= count) return;
-  counts[query] = 0;
-  if (not_finite != nullptr) not_finite[query] = first == ~0U ? -1 : static_cast<std::int64_t>(first);
+  own.meet(sums, limits, bounds);
 }
 
 std::int64_t few_stride(std::int64_t d) {
@@ -349,89 +170,169 @@ std::int64_t few_room(std::int64_t queries) {
   return count;
 }
 
-/// Calls body(rows from `first_row` on, queries as a constant).
-template <class Body>
-void with_few_rows(const Search& search, FewQueries::Task& task, std::int64_t first_row, const Body& body) {
-  with_elements(search.table.data, search.table.dtype, [&](const auto* data) {
-    using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
-    if constexpr (std::is_same_v<T, double>) {
-      throw Failure{ErrorCode::internal, "few queries: of float64"};
-    } else {
-      task.is_aligned = task.d % kFewEach == 0 && reinterpret_cast<std::uintptr_t>(data) % (kFewEach * sizeof(T)) == 0;
-      with_few(task.queries, [&](auto queries) { body(data + first_row * task.d, queries); });
+/// The arrays of a pass, in one allocation.
+struct FewParts {
+  float* values = nullptr;  // [few_room, stride], queries of zeros after the others
+  double* nearest = nullptr;
+  double* sample_limits = nullptr;
+  unsigned long long* counts = nullptr;
+  double* keys = nullptr;
+  std::int64_t* ids = nullptr;
+  std::int32_t* holes = nullptr;
+  std::int64_t* sizes = nullptr;  // of new lists
+  double* limits = nullptr;
+  std::size_t bytes = 0;
+
+  FewParts(std::byte* memory, std::int64_t m, std::int64_t d, std::int64_t k, std::int64_t rows) {
+    const std::int64_t sampled = few_sample_rows(rows, k);
+    const auto next = [&]<class T>(T*& part, std::int64_t count) {
+      if (memory != nullptr) part = reinterpret_cast<T*>(memory + bytes);
+      bytes += (static_cast<std::size_t>(count) * sizeof(T) + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
+    };
+    next(values, few_room(m) * few_stride(d));
+    next(nearest, m * (sampled / kFewRowsOfWarp));
+    next(sample_limits, m);
+    next(counts, m);
+    next(keys, m * rows);
+    next(ids, m * rows);
+    next(holes, m * std::min(rows, k));
+    next(sizes, m);
+    next(limits, m);
+  }
+};
+
+/// A pass of few queries over the rows of a table.
+class FewPass {
+ public:
+  FewPass(const Engine& engine, const Search& search, const RunningLists& lists, std::int64_t rows)
+      : engine_(engine),
+        search_(search),
+        lists_(lists),
+        rows_(rows),
+        are_new_(lists.sizes == nullptr),
+        sampled_(search.filter != nullptr ? 0 : few_sample_rows(rows, lists.k)),
+        memory_(engine, static_cast<std::int64_t>(few_bytes(search.queries.n, search.queries.d, lists.k, rows))),
+        parts_(memory_.data(), search.queries.n, search.queries.d, lists.k, rows) {
+    if (are_new_) {
+      lists_.sizes = parts_.sizes;
+      lists_.limits = parts_.limits;
     }
-  });
-}
+    values_ = parts_.values;
+  }
+
+  void run() {
+    begin();
+    const std::int64_t n = search_.table.n;
+    Pace pace(engine_);
+    for (std::int64_t r = 0, count = 0; r < n; r += count) {
+      count = std::min(rows_, n - r);
+      if (sampled_ == 0) count = std::min(count, r == 0 ? std::max(kFirstRows, 4 * lists_.k) : kGrowth * r);
+      form_keys(r, count);
+      const Candidates candidates = {parts_.keys, parts_.ids, parts_.counts, rows_, parts_.holes};
+      if (are_new_ && r + count == n) {
+        take_last_candidates(engine_, lists_, candidates, search_.queries.n, search_.metric, search_.root);
+      } else {
+        take_candidates(engine_, lists_, candidates, search_.queries.n);
+      }
+      pace.step();
+      engine_.host.progress("search", static_cast<double>(r + count) / static_cast<double>(n));
+    }
+  }
+
+ private:
+  /// Queries where all threads can read them, empty lists, and limits from a sample of the rows.
+  void begin() {
+    const Rows& queries = search_.queries;
+    const std::int64_t m = queries.n;
+    const std::int64_t stride = few_stride(queries.d);
+    FewStart start = {
+        m, queries.d, parts_.counts, are_new_ ? parts_.sizes : nullptr, parts_.limits, search_.not_finite};
+    const bool in_place = sampled_ > 0 && queries.dtype == DType::float32 && queries.d == stride && m == few_room(m) &&
+                          reinterpret_cast<std::uintptr_t>(queries.data) % sizeof(float4) == 0;
+    if (in_place) {
+      values_ = static_cast<const float*>(queries.data);
+    } else {
+      with_elements(queries.data, queries.dtype, [&](const auto* data) {
+        few_queries_kernel<<<static_cast<unsigned>(few_room(m)), kThreads, 0, engine_.stream>>>(data, start, stride,
+                                                                                                parts_.values);
+      });
+      check_launch("spread queries");
+    }
+    if (sampled_ == 0) return;
+    const std::int64_t warps = sampled_ / kFewRowsOfWarp;
+    launch(0, sampled_, [&]<class T, class Queries>(const T* rows, const FewTask& task, Queries) {
+      sample_kernel<T, Queries::value>
+          <<<blocks_for(sampled_, kFewRowsOfBlock), kThreads, 0, engine_.stream>>>(rows, task);
+    });
+    check_launch("sample keys");
+    const dim3 blocks(blocks_for(warps * kFewLanes, kThreads) + (in_place ? 1 : 0), static_cast<unsigned>(m));
+    sample_limits_kernel<<<blocks, kThreads, 0, engine_.stream>>>(parts_.nearest, warps, lists_.k, parts_.sample_limits,
+                                                                  in_place ? values_ : nullptr, start);
+    check_launch("limit keys");
+  }
+
+  void form_keys(std::int64_t first_row, std::int64_t count) const {
+    launch(first_row, count, [&]<class T, class Queries>(const T* rows, const FewTask& task, Queries) {
+      few_kernel<T, Queries::value><<<blocks_for(count, kFewRowsOfBlock), kThreads, 0, engine_.stream>>>(rows, task);
+    });
+    check_launch("form keys");
+  }
+
+  /// Calls body(rows from `first_row` on, task, queries as a constant).
+  template <class Body>
+  void launch(std::int64_t first_row, std::int64_t count, const Body& body) const {
+    FewTask task{};
+    task.eligible = search_;
+    task.first_row = first_row;
+    task.count = count;
+    task.d = search_.table.d;
+    task.queries = search_.queries.n;
+    task.stride = few_stride(task.d);
+    task.values = values_;
+    task.sampled = sampled_;
+    task.nearest = parts_.nearest;
+    task.sample_limits = parts_.sample_limits;
+    task.sink.limits = lists_.limits;
+    task.sink.counts = parts_.counts;
+    task.sink.keys = parts_.keys;
+    task.sink.ids = parts_.ids;
+    task.sink.room = rows_;
+    with_elements(search_.table.data, search_.table.dtype, [&](const auto* data) {
+      using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
+      if constexpr (std::is_same_v<T, double>) {
+        throw Failure{ErrorCode::internal, "few queries: of float64"};
+      } else {
+        task.is_aligned =
+            task.d % kFewEach == 0 && reinterpret_cast<std::uintptr_t>(data) % (kFewEach * sizeof(T)) == 0;
+        with_few(task.queries, [&](auto queries) { body(data + first_row * task.d, task, queries); });
+      }
+    });
+  }
+
+  const Engine& engine_;
+  const Search& search_;
+  RunningLists lists_;
+  std::int64_t rows_;
+  bool are_new_;
+  std::int64_t sampled_;
+  Buffer<std::byte> memory_;
+  FewParts parts_;
+  const float* values_ = nullptr;  // [few_room, stride] where the kernels read the queries
+};
 
 }  // namespace
 
-std::uint64_t FewQueries::bytes(std::int64_t m, std::int64_t d, std::int64_t k, std::int64_t rows) {
-  return static_cast<std::uint64_t>(doubles(m, d, few_sample_rows(rows, k))) * sizeof(double);
+bool few_serve(const Search& search, std::int64_t m, std::int64_t k) {
+  return k > 0 &&
+         core::few_queries_serve(search.metric, search.table.dtype, search.queries.dtype, m, search.table.d, k);
 }
 
-// Queries, the same in float32, the nearest of each warp, limits.
-std::int64_t FewQueries::doubles(std::int64_t m, std::int64_t d, std::int64_t sampled) {
-  return few_room(m) * few_stride(d) * 3 / 2 + m * (sampled / kFewRowsOfWarp + 1);
+std::uint64_t few_bytes(std::int64_t m, std::int64_t d, std::int64_t k, std::int64_t rows) {
+  return FewParts(nullptr, m, d, k, rows).bytes;
 }
 
-FewQueries::FewQueries(const Engine& engine, const Search& search, std::int64_t k, std::int64_t rows,
-                       unsigned long long* counts)
-    : search_(search),
-      k_(k),
-      stride_(few_stride(search.queries.d)),
-      sampled_(search.filter != nullptr ? 0 : few_sample_rows(rows, k)),
-      memory_(engine, doubles(search.queries.n, search.queries.d, sampled_)) {
-  const std::int64_t m = search.queries.n;
-  const std::int64_t room = few_room(m);
-  wide_ = memory_.data();
-  narrow_ = reinterpret_cast<float*>(wide_ + room * stride_);
-  nearest_ = wide_ + room * stride_ * 3 / 2;
-  limits_ = nearest_ + m * (sampled_ / kFewRowsOfWarp);
-  with_elements(search.queries.data, search.queries.dtype, [&](const auto* queries) {
-    few_queries_kernel<<<static_cast<unsigned>(room), kThreads, 0, engine.stream>>>(
-        queries, m, search.queries.d, stride_, wide_, narrow_, counts, search.not_finite);
-  });
-  check_launch("spread queries");
-}
-
-FewQueries::Task FewQueries::task(std::int64_t first_row, std::int64_t count) const {
-  Task task{};
-  task.eligible = search_;
-  task.first_row = first_row;
-  task.count = count;
-  task.d = search_.table.d;
-  task.queries = search_.queries.n;
-  task.stride = stride_;
-  task.wide = wide_;
-  task.narrow = narrow_;
-  task.sampled = sampled_;
-  task.nearest = nearest_;
-  task.sample_limits = limits_;
-  return task;
-}
-
-bool FewQueries::sample(const Engine& engine) const {
-  if (sampled_ == 0) return false;
-  const std::int64_t warps = sampled_ / kFewRowsOfWarp;
-  Task task = this->task(0, sampled_);
-  with_few_rows(search_, task, 0, [&]<class T, class Queries>(const T* rows, Queries) {
-    sample_kernel<T, Queries::value><<<blocks_for(sampled_, kFewRowsOfBlock), kThreads, 0, engine.stream>>>(rows, task);
-  });
-  check_launch("sample keys");
-  const dim3 blocks(blocks_for(warps * kFewLanes, kThreads), static_cast<unsigned>(search_.queries.n));
-  sample_limits_kernel<<<blocks, kThreads, 0, engine.stream>>>(nearest_, warps, k_, limits_);
-  check_launch("limit keys");
-  return true;
-}
-
-void FewQueries::form_keys(const Engine& engine, std::int64_t first_row, std::int64_t count,
-                           const KeySink& sink) const {
-  FewTask task = this->task(first_row, count);
-  task.sink = sink;
-  with_few_rows(search_, task, first_row, [&]<class T, class Queries>(const T* rows, Queries) {
-    few_kernel<T, Queries::value><<<blocks_for(count, kFewRowsOfBlock), kThreads, 0, engine.stream>>>(rows, task);
-  });
-  check_launch("form keys");
+void few_pass(const Engine& engine, const Search& search, const RunningLists& lists, std::int64_t rows) {
+  FewPass(engine, search, lists, rows).run();
 }
 
 }  // namespace vicinal::cuda

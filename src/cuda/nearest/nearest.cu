@@ -11,6 +11,7 @@
 #include "cuda/base/session.hpp"
 #include "cuda/base/stream.hpp"
 #include "cuda/nearest/direct.hpp"
+#include "cuda/nearest/few.hpp"
 #include "cuda/nearest/layout.hpp"
 #include "cuda/nearest/merge.hpp"
 #include "cuda/nearest/papers/papers.hpp"
@@ -102,7 +103,7 @@ class Run {
         group = layout_.group;
       }
     }
-    engine_.synchronize();
+    if (search_.not_finite == nullptr) engine_.synchronize();  // else the last group has waited
   }
 
  private:
@@ -163,8 +164,7 @@ class Run {
   [[nodiscard]] bool notes_values(std::int64_t count) const {
     if (resident_ == nullptr || tree_ != nullptr || call_.output_count > 0) return false;
     return static_cast<Method>(call_.method) == Method::direct && call_.collect == plugin::kKList &&
-           core::few_queries_serve(search_.metric, search_.table.dtype, search_.queries.dtype, count, search_.table.d,
-                                   call_.k);
+           few_serve(search_, count, call_.k);
   }
 
   bool find_lists(std::int64_t begin, std::int64_t count) {
@@ -197,25 +197,11 @@ class Run {
                                      lists, found);
                })) {
       if (count > layout_.group) return false;
-      const Buffer<std::int64_t> sizes(engine_, count);
-      const Buffer<double> limits(engine_, count);
-      DirectTask task;
-      task.lists = {k, lists.distances, lists.ids, sizes.data(), limits.data()};
-      clear_lists(engine_, task.lists, count);
-      if (fused) {
-        const TileLists own(engine_, count, k);
-        Counters found;
-        for_each_tile(search_, [&](const Engine& engine, const Search& tile) {
-          merge_tile(engine, tile, task, call_.filter, own, found);
-        });
-        add(found);
+      if (resident_ != nullptr) {
+        direct_k_lists(engine_, search_, lists);
       } else {
-        for_each_tile(search_, [&](const Engine& engine, const Search& tile) {
-          task.search = &tile;
-          direct_pass(engine, task);
-        });
+        lists_of_tiles(lists, count, fused);
       }
-      finish_lists(engine_, search_.metric, search_.root, lists.distances, lists.ids, nullptr, k, count);
     }
     if (votes) {
       vote(lists, begin, count);
@@ -229,6 +215,29 @@ class Run {
       }
     }
     return true;
+  }
+
+  /// Of a table that is streamed: lists go on from tile to tile.
+  void lists_of_tiles(const KLists& lists, std::int64_t count, bool fused) {
+    const Buffer<std::int64_t> sizes(engine_, count);
+    const Buffer<double> limits(engine_, count);
+    DirectTask task;
+    task.lists = {lists.k, lists.distances, lists.ids, sizes.data(), limits.data()};
+    clear_lists(engine_, task.lists, count);
+    if (fused) {
+      const TileLists own(engine_, count, lists.k);
+      Counters found;
+      for_each_tile(search_, [&](const Engine& engine, const Search& tile) {
+        merge_tile(engine, tile, task, call_.filter, own, found);
+      });
+      add(found);
+    } else {
+      for_each_tile(search_, [&](const Engine& engine, const Search& tile) {
+        task.search = &tile;
+        direct_pass(engine, task);
+      });
+    }
+    finish_lists(engine_, search_.metric, search_.root, lists.distances, lists.ids, nullptr, lists.k, count);
   }
 
   void vote(const KLists& lists, std::int64_t begin, std::int64_t count) {

@@ -5,6 +5,7 @@
 // at most 16 digits; without candidates nothing is read at all. Lists are put in order once, at the end, by a bitonic
 // sort whose comparators all point up, so that any length will do: O(k log^2 k).
 #include <algorithm>
+#include <climits>
 #include <cmath>
 
 #include "core/distance.hpp"
@@ -15,8 +16,11 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kDigitValues = 256;  // and as many threads of a block
-constexpr int kSharedSort = 2048;  // entries that are sorted in shared memory
+constexpr int kDigitValues = 256;   // and as many threads of a block
+constexpr int kSharedSort = 2048;   // entries that are sorted in shared memory
+constexpr int kPicks = 64;          // groups of candidates, of which each gives its first one,
+constexpr int kPickNeighbors = 32;  // for at most so many neighbors
+constexpr int kLanesOfPick = kDigitValues / kPicks;
 
 /// Doubles as integers in the same order.
 __device__ unsigned long long ordered(double x) {
@@ -112,11 +116,11 @@ __device__ Bound find_bound(const Joined& all, std::int64_t wanted) {
   return {key, id};
 }
 
-__global__ void __launch_bounds__(kDigitValues) take_kernel(RunningLists lists, Candidates candidates) {
+/// Takes in the candidates of query q. All threads of the block.
+__device__ void take(const RunningLists& lists, const Candidates& candidates, std::int64_t q) {
   __shared__ unsigned holes;
   __shared__ unsigned filled;
   __shared__ unsigned long long last;
-  const std::int64_t q = blockIdx.x;
   const auto count = static_cast<std::int64_t>(candidates.counts[q]);
   if (count == 0) return;
   const std::int64_t k = lists.k;
@@ -166,6 +170,10 @@ __global__ void __launch_bounds__(kDigitValues) take_kernel(RunningLists lists, 
   candidates.counts[q] = 0;
 }
 
+__global__ void __launch_bounds__(kDigitValues) take_kernel(RunningLists lists, Candidates candidates) {
+  take(lists, candidates, blockIdx.x);
+}
+
 __global__ void clear_kernel(RunningLists lists, std::int64_t queries) {
   const std::int64_t q = own_number();
   if (q >= queries) return;
@@ -205,29 +213,116 @@ __device__ void sort_entries(double* keys, std::int64_t* ids, std::int64_t n) {
   __syncthreads();
 }
 
-__global__ void finish_kernel(Metric metric, double p, double* all_keys, std::int64_t* all_ids,
-                              const std::int64_t* offsets, std::int64_t k) {
-  extern __shared__ double shared_keys[];
-  const std::int64_t q = blockIdx.x;
-  const std::int64_t begin = offsets != nullptr ? offsets[q] : q * k;
-  const std::int64_t n = offsets != nullptr ? offsets[q + 1] - begin : k;
-  double* const keys = all_keys + begin;
-  std::int64_t* const ids = all_ids + begin;
+/// n entries in order, their keys as distances. In `shared` memory, which has room for min(n, kSharedSort) of them. All
+/// threads of the block.
+__device__ void finish(Metric metric, double p, double* keys, std::int64_t* ids, std::int64_t n, double* shared) {
   if (n > kSharedSort) {
     sort_entries(keys, ids, n);
     for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) keys[i] = core::reported_distance(metric, keys[i], p);
     return;
   }
-  auto* const shared_ids = reinterpret_cast<std::int64_t*>(shared_keys + n);
+  auto* const shared_ids = reinterpret_cast<std::int64_t*>(shared + n);
   for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-    shared_keys[i] = keys[i];
+    shared[i] = keys[i];
     shared_ids[i] = ids[i];
   }
-  sort_entries(shared_keys, shared_ids, n);
+  sort_entries(shared, shared_ids, n);
   for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-    keys[i] = core::reported_distance(metric, shared_keys[i], p);
+    keys[i] = core::reported_distance(metric, shared[i], p);
     ids[i] = shared_ids[i];
   }
+}
+
+__global__ void finish_kernel(Metric metric, double p, double* keys, std::int64_t* ids, const std::int64_t* offsets,
+                              std::int64_t k) {
+  extern __shared__ double shared[];
+  const std::int64_t q = blockIdx.x;
+  const std::int64_t begin = offsets != nullptr ? offsets[q] : q * k;
+  finish(metric, p, keys + begin, ids + begin, offsets != nullptr ? offsets[q + 1] - begin : k, shared);
+}
+
+/// The list of query q in order, of candidates alone, with distances: of kPicks groups of candidates the first ones are
+/// ranked; the k-th of them is not before the k-th of all, so that only candidates up to it are ranked again. False,
+/// and nothing is done, where they are too many, or too few. All threads of the block.
+__device__ bool pick(const RunningLists& lists, const Candidates& candidates, std::int64_t q, Metric metric, double p) {
+  __shared__ double keys[kDigitValues];
+  __shared__ std::int64_t ids[kDigitValues];
+  __shared__ double last_key;
+  __shared__ std::int64_t last_id;
+  __shared__ unsigned picked;
+  const auto count = static_cast<std::int64_t>(candidates.counts[q]);
+  const std::int64_t k = lists.k;
+  if (k > kPickNeighbors || count < kLanesOfPick * k || lists.sizes[q] > 0) return false;
+  const double* const more_keys = candidates.keys + q * candidates.room;
+  const std::int64_t* const more_ids = candidates.ids + q * candidates.room;
+  double key = INFINITY;
+  std::int64_t id = LLONG_MAX;
+  const auto lower = [&](double other_key, std::int64_t other_id) {
+    if (!core::nearer(other_key, other_id, key, id)) return;
+    key = other_key;
+    id = other_id;
+  };
+  for (std::int64_t i = threadIdx.x; i < count; i += kDigitValues) lower(more_keys[i], more_ids[i]);
+  for (int step = kLanesOfPick / 2; step > 0; step /= 2) {
+    const double other_key = __shfl_xor_sync(kWholeWarp, key, step);
+    lower(other_key, __shfl_xor_sync(kWholeWarp, id, step));
+  }
+  const int group = static_cast<int>(threadIdx.x) / kLanesOfPick;
+  if (threadIdx.x % kLanesOfPick == 0) {
+    keys[group] = key;
+    ids[group] = id;
+  }
+  if (threadIdx.x == 0) picked = 0;
+  __syncthreads();
+  int before = 0;  // each lane of a group counts its share
+  for (int i = static_cast<int>(threadIdx.x) % kLanesOfPick; i < kPicks; i += kLanesOfPick) {
+    before += core::nearer(keys[i], ids[i], key, id) ? 1 : 0;
+  }
+  for (int step = kLanesOfPick / 2; step > 0; step /= 2) before += __shfl_xor_sync(kWholeWarp, before, step);
+  if (before == k - 1) {  // one group
+    last_key = key;
+    last_id = id;
+  }
+  __syncthreads();
+  for (std::int64_t i = threadIdx.x; i < count; i += kDigitValues) {
+    if (core::nearer(last_key, last_id, more_keys[i], more_ids[i])) continue;
+    const unsigned place = atomicAdd(&picked, 1U);
+    if (place >= kDigitValues) break;
+    keys[place] = more_keys[i];
+    ids[place] = more_ids[i];
+  }
+  __syncthreads();
+  const unsigned total = picked;
+  if (total > kDigitValues) return false;
+  if (threadIdx.x >= total) return true;
+  key = keys[threadIdx.x];
+  id = ids[threadIdx.x];
+  std::int64_t rank = 0;
+  for (unsigned i = 0; i < total; ++i) rank += core::nearer(keys[i], ids[i], key, id) ? 1 : 0;
+  if (rank >= k) return true;
+  lists.keys[q * k + rank] = core::reported_distance(metric, key, p);
+  lists.ids[q * k + rank] = id;
+  return true;
+}
+
+__global__ void __launch_bounds__(kDigitValues)
+    take_last_kernel(RunningLists lists, Candidates candidates, Metric metric, double p) {
+  extern __shared__ double shared[];
+  const std::int64_t begin = blockIdx.x * lists.k;
+  if (pick(lists, candidates, blockIdx.x, metric, p)) return;
+  take(lists, candidates, blockIdx.x);
+  __syncthreads();
+  const std::int64_t size = lists.sizes[blockIdx.x];
+  finish(metric, p, lists.keys + begin, lists.ids + begin, size, shared);
+  for (std::int64_t i = size + threadIdx.x; i < lists.k; i += kDigitValues) {  // of a search that is refused
+    lists.keys[begin + i] = INFINITY;
+    lists.ids[begin + i] = -1;
+  }
+}
+
+std::size_t shared_bytes(std::int64_t entries) {
+  return static_cast<std::size_t>(std::min<std::int64_t>(entries, kSharedSort)) *
+         (sizeof(double) + sizeof(std::int64_t));
 }
 
 }  // namespace
@@ -243,13 +338,19 @@ void take_candidates(const Engine& engine, const RunningLists& lists, const Cand
   check_launch("select neighbors");
 }
 
+void take_last_candidates(const Engine& engine, const RunningLists& lists, const Candidates& candidates,
+                          std::int64_t queries, Metric metric, double p) {
+  take_last_kernel<<<static_cast<unsigned>(queries), kDigitValues, shared_bytes(lists.k), engine.stream>>>(
+      lists, candidates, metric, p);
+  check_launch("select and order neighbors");
+}
+
 void finish_lists(const Engine& engine, Metric metric, double p, double* keys, std::int64_t* ids,
                   const std::int64_t* offsets, std::int64_t k, std::int64_t queries) {
   std::int64_t threads = 32;
   while (threads < 512 && 2 * threads < k) threads *= 2;
   if (offsets != nullptr) threads = kDigitValues;
-  const std::int64_t longest = offsets != nullptr ? kSharedSort : std::min<std::int64_t>(k, kSharedSort);
-  const std::size_t shared = static_cast<std::size_t>(longest) * (sizeof(double) + sizeof(std::int64_t));
+  const std::size_t shared = shared_bytes(offsets != nullptr ? kSharedSort : k);
   finish_kernel<<<static_cast<unsigned>(queries), static_cast<unsigned>(threads), shared, engine.stream>>>(
       metric, p, keys, ids, offsets, k);
   check_launch("order neighbors");

@@ -31,6 +31,9 @@ void clear_lists(const Engine& engine, const RunningLists& lists, std::int64_t q
 /// The k first by (key, id) of lists and candidates. Candidates must have larger ids than those taken in before.
 void take_candidates(const Engine& engine, const RunningLists& lists, const Candidates& candidates,
                      std::int64_t queries);
+/// The same of the last candidates, and `finish_lists`, by one kernel: a block a query, so that it suits short lists.
+void take_last_candidates(const Engine& engine, const RunningLists& lists, const Candidates& candidates,
+                          std::int64_t queries, Metric metric, double p);
 /// Puts lists of k (null `offsets`), or segments [offsets[q], offsets[q + 1]), into (key, id) order and turns keys into
 /// reported distances.
 void finish_lists(const Engine& engine, Metric metric, double p, double* keys, std::int64_t* ids,

@@ -287,9 +287,9 @@ TEST_F(Cuda, FewQueriesOfEveryFamilyAndType) {
 }
 
 // A sample of the first rows limits the keys of few queries: rows of equal keys before and after its end, nearest rows
-// that come first or last, filters that leave it no row, and more neighbors than it has rows for.
+// that come first or last, filters that leave it no row, and more neighbors than it has rows for (1,024).
 TEST_F(Cuda, FewQueriesOfTiesAndSortedTables) {
-  constexpr std::int64_t kRows = 50000;
+  constexpr std::int64_t kRows = 40000;
   std::vector<std::uint64_t> last(static_cast<std::size_t>((kRows + 63) / 64), 0);
   std::fill(last.end() - 100, last.end(), ~std::uint64_t{0});
   for (const Family family :
@@ -303,7 +303,7 @@ TEST_F(Cuda, FewQueriesOfTiesAndSortedTables) {
     for (const std::int64_t m : {1, 3, 8, 16}) {
       const TableView queries(query_values.data(), m, 4);
       const std::vector<std::int64_t> exclude(static_cast<std::size_t>(m), 0);
-      for (const std::int64_t k : {1, 50, 1024}) {
+      for (const std::int64_t k : {1, 32, 33, 900, 1024}) {
         const std::string what = std::string(name_of(family)) + " m=" + std::to_string(m) + " k=" + std::to_string(k);
         KnnOptions options = {.k = k, .method = Method::direct};
         expect_same(knn(cuda(), there, queries, options), knn(cpu(), here, queries, options), what);
@@ -316,24 +316,52 @@ TEST_F(Cuda, FewQueriesOfTiesAndSortedTables) {
   }
 }
 
-TEST_F(Cuda, FewQueriesThatAreNotFinite) {
-  const Rows rows = make_rows(Family::gaussian, {40000, 7, 16}, 2);
-  const auto table_values = singles(rows.table);
-  const TableView table(table_values.data(), 40000, 7);
-  const Index index(cuda(), table);
-  for (const std::int64_t m : {1, 16}) {
-    for (const float value : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
-      auto query_values = singles(rows.queries);
-      query_values[static_cast<std::size_t>((m - 1) * 7 + 2)] = value;
-      query_values[static_cast<std::size_t>((m - 1) * 7 + 5)] = value;
-      const TableView queries(query_values.data(), m, 7);
-      std::string sentence;
-      EXPECT_EQ(code_of([&] { (void)knn(cuda(), index, queries, {.k = 3}); }, &sentence), ErrorCode::bad_data);
-      EXPECT_NE(sentence.find("queries: row " + std::to_string(m - 1) + ", column 2"), std::string::npos) << sentence;
-    }
+// Kernels read queries of float32 where they lie, if four columns are one load and their number is that of a kernel;
+// of others they read a copy.
+TEST_F(Cuda, FewQueriesInDeviceMemory) {
+  constexpr std::int64_t kRows = 40000;
+  for (const std::int64_t d : {8, 7}) {
+    const Rows rows = make_rows(Family::duplicates, {kRows, d, 17}, 3);
+    const auto table_values = singles(rows.table);
     const auto query_values = singles(rows.queries);
-    const TableView queries(query_values.data(), m, 7);
-    expect_same(knn(cuda(), index, queries, {.k = 3}), knn(cpu(), table, queries, {.k = 3}), "afterwards");
+    const DeviceArray<float> device_table(table_values);
+    const DeviceArray<float> device_queries(query_values);
+    const TableView table(table_values.data(), kRows, d);
+    const Index there(cuda(), TableView(device_table.data(), DType::float32, kRows, d, d, 1, Memory::cuda));
+    for (const std::int64_t m : {1, 2, 3, 4, 8, 13, 16}) {
+      for (const std::int64_t first : {0, 1}) {  // column: rows that begin within a load
+        const TableView queries(query_values.data() + first, m, d);
+        const TableView queries_there(device_queries.data() + first, DType::float32, m, d, d, 1, Memory::cuda);
+        for (const Metric metric : {Metric::euclidean, Metric::sqeuclidean}) {
+          const KnnOptions options = {.k = 10, .metric = metric, .method = Method::direct};
+          expect_same(knn(cuda(), there, queries_there, options), knn(cpu(), table, queries, options),
+                      "d=" + std::to_string(d) + " m=" + std::to_string(m) + " first=" + std::to_string(first));
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Cuda, FewQueriesThatAreNotFinite) {
+  for (const std::int64_t d : {7, 8}) {
+    const Rows rows = make_rows(Family::gaussian, {40000, d, 16}, 2);
+    const auto table_values = singles(rows.table);
+    const TableView table(table_values.data(), 40000, d);
+    const Index index(cuda(), table);
+    for (const std::int64_t m : {1, 16}) {
+      for (const float value : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+        auto query_values = singles(rows.queries);
+        query_values[static_cast<std::size_t>((m - 1) * d + 2)] = value;
+        query_values[static_cast<std::size_t>((m - 1) * d + 5)] = value;
+        const TableView queries(query_values.data(), m, d);
+        std::string sentence;
+        EXPECT_EQ(code_of([&] { (void)knn(cuda(), index, queries, {.k = 3}); }, &sentence), ErrorCode::bad_data);
+        EXPECT_NE(sentence.find("queries: row " + std::to_string(m - 1) + ", column 2"), std::string::npos) << sentence;
+      }
+      const auto query_values = singles(rows.queries);
+      const TableView queries(query_values.data(), m, d);
+      expect_same(knn(cuda(), index, queries, {.k = 3}), knn(cpu(), table, queries, {.k = 3}), "afterwards");
+    }
   }
 }
 
@@ -392,15 +420,25 @@ TEST_F(Cuda, TablesThatDoNotFitAreStreamed) {
 
 TEST_F(Cuda, FewQueriesOfATableThatDoesNotFit) {
   const Shape shape = {200000, 64, 8};
-  const Rows rows = make_rows(Family::gaussian, shape, 10);
-  const auto table_values = singles(rows.table);
-  const auto query_values = singles(rows.queries);
-  const TableView table(table_values.data(), shape.n, shape.d);  // 51 MB
   const Context ctx = small(16);
-  for (const std::int64_t m : {1, 8}) {
-    const TableView queries(query_values.data(), m, shape.d);
-    EXPECT_LE(plan_knn(ctx, table, &queries, {.k = 20}).device_memory, 16 * kMegabyte);
-    expect_same(knn(ctx, table, queries, {.k = 20}), knn(cpu(), table, queries, {.k = 20}), "m=" + std::to_string(m));
+  std::vector<std::uint64_t> filter(static_cast<std::size_t>((shape.n + 63) / 64), 0x9249249249249249ULL);
+  std::fill(filter.begin() + 100, filter.begin() + 1500, 0);  // whole tiles are out
+  for (const Family family : {Family::gaussian, Family::duplicates, Family::constant, Family::near_first}) {
+    const Rows rows = make_rows(family, shape, 10);
+    const auto table_values = singles(rows.table);
+    const auto query_values = singles(rows.queries);
+    const TableView table(table_values.data(), shape.n, shape.d);  // 51 MB
+    for (const std::int64_t m : {1, 8}) {
+      const TableView queries(query_values.data(), m, shape.d);
+      const std::vector<std::int64_t> exclude(static_cast<std::size_t>(m), 3);
+      KnnOptions options = {.k = 20, .method = Method::direct};
+      const std::string what = std::string(name_of(family)) + " m=" + std::to_string(m);
+      EXPECT_LE(plan_knn(ctx, table, &queries, options).device_memory, 16 * kMegabyte);
+      expect_same(knn(ctx, table, queries, options), knn(cpu(), table, queries, options), what);
+      options.filter = filter;
+      options.exclude = exclude;
+      expect_same(knn(ctx, table, queries, options), knn(cpu(), table, queries, options), what + ", filter, exclude");
+    }
   }
 }
 

@@ -1,4 +1,5 @@
-// The lemma few_queries.bound: float32 sums, in the order of cuda/nearest/few.cu, of pairs of rows and their keys.
+// The lemma few_queries.bound: float32 sums, in the order of cuda/nearest/few_rows.cuh, of pairs of rows and their
+// keys.
 #include "formulas/nearest/few_queries.hpp"
 
 #include <gtest/gtest.h>

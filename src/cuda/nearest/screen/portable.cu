@@ -36,12 +36,6 @@ struct Barriers {
 };
 static_assert(sizeof(Barriers) <= kBarrierBytes);
 
-// A slot: starts, where there are some, steps of the table, steps of the queries, where they are streamed.
-template <class Sum, bool kStreamQueries>
-__host__ __device__ constexpr int slot_bytes_of(int steps) {
-  return static_cast<int>(kStartBytes<Sum> + (kTableStepBytes + (kStreamQueries ? kQueryStepBytes : 0)) * steps);
-}
-
 // A block's way over the slots of its items, as far as they were set going.
 template <class Sum, bool kStreamQueries>
 class Filling {

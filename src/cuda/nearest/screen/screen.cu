@@ -30,12 +30,6 @@ struct Barriers {
 };
 static_assert(sizeof(Barriers) <= kBarrierBytes);
 
-// A slot: starts, where there are some, steps of the table, steps of the queries, where they are streamed.
-template <class Sum, bool kStreamQueries>
-__host__ __device__ constexpr std::size_t slot_bytes_of(int steps) {
-  return kStartBytes<Sum> + static_cast<std::size_t>(kTableStepBytes + (kStreamQueries ? kQueryStepBytes : 0)) * steps;
-}
-
 template <class Sum, bool kStreamQueries>
 __device__ void feed(const ScreenArguments& a, Barriers* barriers, char* resident, char* ring) {
   const ScreenShape& shape = a.shape;

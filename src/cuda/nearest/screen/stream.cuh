@@ -22,6 +22,12 @@ inline constexpr std::uint32_t kQueryStepBytes = kQueryTile * kStep * sizeof(__h
 template <class Sum>
 inline constexpr std::uint32_t kStartBytes = std::is_same_v<Sum, float> ? 0 : kStartElements * sizeof(__half);
 
+/// A slot of a ring: starts, where there are some, steps of the table, steps of the queries, where they are streamed.
+template <class Sum, bool kStreamQueries>
+__host__ __device__ constexpr int slot_bytes_of(int steps) {
+  return static_cast<int>(kStartBytes<Sum> + (kTableStepBytes + (kStreamQueries ? kQueryStepBytes : 0)) * steps);
+}
+
 struct ScreenShape {
   int steps;         ///< of 16 columns, or 32 of bytes
   int steps_a_slot;  ///< of the ring in shared memory
