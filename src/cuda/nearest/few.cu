@@ -1,5 +1,6 @@
 // Few queries: what counts is the table's memory, which is read once, without a copy (few_rows.cuh), and then how soon
-// the host has launched what comes before: a search is one allocation and four kernels.
+// the host has launched what comes before: an allocation and, for aligned float32 queries without a filter, four
+// kernels.
 //
 // The limit: of the first rows of the table, each warp of a launch of its own takes 16 and forms the key of the one
 // whose sum is the least, of those that may be neighbors. k such rows are k neighbors that a query may have, so that

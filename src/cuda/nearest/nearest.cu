@@ -135,7 +135,7 @@ class Run {
       upload_rows(session_, call_.queries, begin, end, copy.data(), engine_.stream);
       search_.queries.data = copy.data();
     }
-    // Few queries are checked by the kernel that copies them; the host reads what it wrote after the search.
+    // Few queries are checked by a kernel of their search; the host reads what it wrote after the search.
     const bool notes = call_.self == 0 && notes_values(count);
     search_.not_finite = notes ? session_.notes.data() : nullptr;
     if (notes) std::fill_n(search_.not_finite, count, kNotChecked);

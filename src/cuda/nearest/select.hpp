@@ -32,6 +32,7 @@ void clear_lists(const Engine& engine, const RunningLists& lists, std::int64_t q
 void take_candidates(const Engine& engine, const RunningLists& lists, const Candidates& candidates,
                      std::int64_t queries);
 /// The same of the last candidates, and `finish_lists`, by one kernel: a block a query, so that it suits short lists.
+/// Sizes, limits and counts hold nothing afterwards.
 void take_last_candidates(const Engine& engine, const RunningLists& lists, const Candidates& candidates,
                           std::int64_t queries, Metric metric, double p);
 /// Puts lists of k (null `offsets`), or segments [offsets[q], offsets[q + 1]), into (key, id) order and turns keys into
