@@ -21,6 +21,7 @@ import importlib.metadata
 import json
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 import time
@@ -422,6 +423,7 @@ def main():
     if "agreement" in sections and not (options.data / "adbench").is_dir():
         sys.exit("density.py: VICINAL_DATA does not name the folder that holds adbench/")
     warnings.filterwarnings("ignore")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("density.py: it was ended"))  # so that peers are ended, too
     packages = ("scikit-learn", "hdbscan", "fast_hdbscan", "quitefastmst", "numba", "numpy", "scipy")
     versions = {name: version_of(name) for name in packages}
     measured = {"processor": result.processor(), "packages": versions, "sample": options.sample}

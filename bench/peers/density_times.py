@@ -1,9 +1,11 @@
 """Section `time` of density.py: HDBSCAN and spanning trees in turns with other packages, each in a process of its own."""
 
+import contextlib
 import json
 import os
 import pathlib
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,12 +42,13 @@ WORKER = pathlib.Path(__file__).with_name("density_worker.py")
 
 
 class Peer:
-    """A process that answers one call a line."""
+    """A process that answers one call a line. Its own processes (joblib's) are ended with it: they would compute on."""
 
     def __init__(self, name, path, size, least, threads):
         words = [sys.executable, "-P", WORKER, name, str(path), *map(str, (size, least, threads))]
         self.name, self.log = name, tempfile.TemporaryFile("w+")
-        self.child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        self.child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True,
+                                      start_new_session=True)
 
     def answer(self, seconds):
         """A line, or why there is none."""
@@ -66,8 +69,10 @@ class Peer:
         return self.answer(seconds)
 
     def close(self):
-        self.child.kill()
-        self.child.wait()
+        if self.child.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.child.pid, signal.SIGKILL)
+            self.child.wait()
 
 
 def times(ours, options, keep):
@@ -83,7 +88,8 @@ def times(ours, options, keep):
             line = {"table": name, "rows": len(rows), "cols": rows.shape[1], "min_samples": least,
                     "min_cluster_size": 25, "threads": ours.threads, "load": os.getloadavg()[0]}
             lines.append(line)
-            time_one(ours, options, line, table, least, ended)
+            with contextlib.ExitStack() as running:
+                time_one(ours, options, line, table, least, ended, running)
             line["sample"] = sample_is_exact(ours, rows, least)
             keep(lines)
             print(json.dumps(line), flush=True)
@@ -104,7 +110,7 @@ def sample_is_exact(ours, rows, least):
     return found
 
 
-def time_one(ours, options, line, table, least, ended):
+def time_one(ours, options, line, table, least, ended, running):
     """The core distance of a row is that of its neighbor number `least` in all packages; the row itself is none."""
     peers, left, reach = {}, {}, ["--min-samples", least, "--exclude-self"]
     for name in (*OURS, *TREES, *CLUSTERS):
@@ -114,6 +120,7 @@ def time_one(ours, options, line, table, least, ended):
             line[name] = {"error": ended[name]["error"] + " with another min_samples"}
             continue
         peer = Peer(name, ours.folder / table, 25, least, ours.threads)
+        running.callback(peer.close)
         warm = peer.answer(options.timeout)
         if "error" in warm:
             if name not in OURS:
@@ -150,8 +157,6 @@ def time_one(ours, options, line, table, least, ended):
                 del peers[name]
                 continue
             spent[name].append(found)
-    for peer in peers.values():
-        peer.close()
     with np.load(ours.folder / "tree.npz") as tree:
         total = float(np.sum(tree["lengths"]))
     with np.load(ours.folder / "ours.npz") as found:

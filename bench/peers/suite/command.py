@@ -1,5 +1,6 @@
 """How the script of a row is called, and how its process is ended when it takes too long."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -125,15 +126,22 @@ class Run:
             except subprocess.TimeoutExpired:
                 code, fault = None, f"it did not end in {self.options.timeout:g} s (--timeout)"
             finally:
-                if child.poll() is None:
-                    os.killpg(child.pid, signal.SIGKILL)
-                    child.wait()
+                end(child)
         if code:
             fault = f"its script ended with exit code {code}: {last_line(log.read_text(errors='replace'))[:300]}"
         try:
             return json.loads(self.output.read_text()), fault
         except (OSError, ValueError):
             return None, fault or "its script wrote no result"
+
+
+def end(child):
+    """Ends a script that still runs: it may first end what it has started in process groups of their own."""
+    for kind, seconds in ((signal.SIGTERM, 10), (signal.SIGKILL, None)):
+        if child.poll() is None:
+            os.killpg(child.pid, kind)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(seconds)
 
 
 def missing_need(row, size):
