@@ -8,16 +8,18 @@ import json
 import pathlib
 import subprocess
 import sys
+import time
 import types
 
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 SUITE = SOURCE / "bench/peers/suite"
-sys.path.insert(0, str(SUITE))
+sys.path[:0] = [str(SUITE), str(SUITE.parent)]
 import adapters  # noqa: E402
 import catalog  # noqa: E402
 import command  # noqa: E402
+import density_times  # noqa: E402
 import environments  # noqa: E402
 import report  # noqa: E402
 
@@ -309,6 +311,34 @@ def test_a_library_that_was_ended_has_a_bound():
     door.judge(argparse.Namespace(verify=False), {"rows": rows})
     with pytest.raises(door.Failure, match="no library could be compared"):
         door.judge(argparse.Namespace(verify=False), {"rows": [{**rows[0], "peers": rows[0]["peers"][2:]}]})
+
+
+STARTS_A_PROCESS = """
+import json, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+print(json.dumps({"child": child.pid}), flush=True)
+input()
+"""
+
+
+def is_running(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_what_a_library_has_started_is_ended_with_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(density_times, "WORKER", tmp_path / "worker.py")
+    density_times.WORKER.write_text(STARTS_A_PROCESS)
+    peer = density_times.Peer("any", tmp_path / "table.npy", 25, 10, 1)
+    child = peer.answer(60)["child"]
+    assert is_running(child)
+    peer.close()
+    deadline = time.monotonic() + 20
+    while is_running(child):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_optics_is_compared_by_wall_seconds():
