@@ -3,8 +3,8 @@
 // eight bits of the key, from the most significant on, then of the id among equal keys; as soon as a digit's bin is
 // taken whole, the search ends. Candidates then fill the places of entries that leave. O(k + candidates) a digit read,
 // at most 16 digits; without candidates nothing is read at all. Lists are put in order once, at the end, by a bitonic
-// sort whose comparators all point up, so that any length will do: O(k log^2 k). Lists of up to 32
-// that were empty are made without digits and sort, if few candidates are near (`pick`).
+// sort whose comparators all point up, so that any length will do: O(k log^2 k). Lists of up to 32 entries that were
+// empty are made without digits and sort, if few candidates are near (`pick`).
 #include <algorithm>
 #include <climits>
 #include <cmath>
