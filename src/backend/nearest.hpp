@@ -1,6 +1,7 @@
 // Searches: what an index keeps of its table, a checked search and its result, and what a backend provides for them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -275,6 +276,8 @@ struct NearestTask {
   std::uint64_t device_bytes_beside = 0;  ///< that the caller holds on the device during the search
   bool pruned = false;                    ///< of fused: the first screen compares the index's pruned rows
   int kept_screens = 0;  ///< of fused: as many screens, the coarsest first, keep packed rows in the index
+  /// Of fused, on the CPU: distinct rows of the index that queries are compared with, ascending; empty: all.
+  std::span<const std::int64_t> some_rows;
   Bitmap filter;
   std::span<const std::int64_t> exclude;
 
@@ -289,6 +292,10 @@ struct NearestTask {
     constexpr std::int64_t kNone = -(std::int64_t{1} << 62);  // no query that comes after it is a row
     if (self) return 0;
     return same_rows ? first_query - first_id : kNone;
+  }
+  /// Distinct rows that queries are compared with.
+  [[nodiscard]] std::int64_t rows_met() const noexcept {
+    return some_rows.empty() ? index->distinct_rows() : static_cast<std::int64_t>(some_rows.size());
   }
   /// Larger keys are of no use to the list of a query.
   [[nodiscard]] double max_key_of(std::int64_t query) const noexcept {
@@ -354,6 +361,19 @@ struct Choice {
   const char* reason = "";
 };
 
+/// Queries of a search in a tree that are left to screens, as those that would touch many rows.
+struct LeftToScreens {
+  double from = kInfinity;  ///< rows that a query would touch that is left
+  double asked = 0;         ///< rows that it touches until then
+  double share = 1;         ///< of the time that touching all of them would take, the screens take
+  double most = kInfinity;  ///< rows whose touching takes as long as the screens take at most
+
+  /// Rows whose touching takes as long as a query that would touch `rows`.
+  [[nodiscard]] double worth(double rows) const noexcept {
+    return rows <= from ? rows : asked + std::min(share * rows, most);
+  }
+};
+
 /// Seconds that things take on a backend, guessed from shapes.
 struct Costs {
   double brute = 0;           ///< the task by its method, fused or direct
@@ -364,6 +384,7 @@ struct Costs {
   double tree_query = 0;      ///< searching in it: for each query
   double tree_row = 0;        ///< and for each row a query touches
   double tree_row_alone = 0;  ///< and at least, however few queries there are: a query does not share its rows
+  LeftToScreens left;
 };
 
 /// A k-nearest search that is repeated with other queries, as many. Takes no memory and starts no thread after its

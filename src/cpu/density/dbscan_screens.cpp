@@ -13,7 +13,7 @@
 #include "core/infinity.hpp"
 #include "core/poll.hpp"
 #include "cpu/density/dbscan.hpp"
-#include "cpu/density/gathered.hpp"
+#include "cpu/nearest/gathered.hpp"
 #include "cpu/nearest/collector.hpp"
 #include "cpu/nearest/nearest.hpp"
 

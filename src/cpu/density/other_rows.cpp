@@ -12,7 +12,7 @@
 #include "core/parallel.hpp"
 #include "core/poll.hpp"
 #include "core/sort_on_threads.hpp"
-#include "cpu/density/gathered.hpp"
+#include "cpu/nearest/gathered.hpp"
 #include "cpu/nearest/ladder.hpp"
 #include "cpu/nearest/nearest.hpp"
 #include "cpu/nearest/wide_rows.hpp"

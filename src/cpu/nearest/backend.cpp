@@ -12,7 +12,9 @@
 #include "cpu/nearest/papers/papers.hpp"
 #include "cpu/nearest/prepare.hpp"
 #include "cpu/nearest/pruned.hpp"
+#include "cpu/nearest/tree/left_rows.hpp"
 #include "cpu/nearest/tree/search.hpp"
+#include "cpu/nearest/tree/self.hpp"
 #include "cpu/nearest/tree/tree.hpp"
 #include "cpu/nearest/vote.hpp"
 
@@ -61,7 +63,9 @@ class CpuNearest final : public NearestBackend {
     const cpu::SimdKernels& simd = cpu::simd_kernels(ctx.isa());
     const bool quick = simd.quick[cpu::screen_index(ScreenType::int8)];
     const bool bytes = quick && screens(ctx, task).rfind("int8", 0) == 0;
-    return cpu::costs(ctx, task, bytes);
+    Costs costs = cpu::costs(ctx, task, bytes);
+    if (cpu::self_lists_may_serve(ctx, task)) costs.left = cpu::LeftRows::costs(ctx, task);
+    return costs;
   }
   std::string screens(const Context& ctx, const NearestTask& task) const override {
     std::string names;

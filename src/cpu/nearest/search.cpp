@@ -29,7 +29,7 @@ Search::Search(const Context& ctx, const kernels::NearestTask& task, kernels::Ne
       result_(result),
       simd_(simd_kernels(ctx.isa())),
       d_(task.queries.cols()),
-      n_(task.index->distinct_rows()),
+      n_(task.rows_met()),
       types_(screen_types(task, simd_)),
       sizes_(task, simd_, types_),
       splits_rows_(given == nullptr && splits_rows(ctx, task, sizes_, screened())),
@@ -64,7 +64,7 @@ void Search::run() {
       for (WorkerScratch& worker : workers_) worker.survived = 0;
     }
   }
-  result_.stats.distinct_rows = n_;
+  result_.stats.distinct_rows = task_.index->distinct_rows();
 }
 
 void Search::ready_to_repeat() {
@@ -86,8 +86,7 @@ void Search::pack() {
   for (std::size_t s = 0; s < static_cast<std::size_t>(task_.kept_screens); ++s) {
     core::parallel_for(ctx_, blocks, [&](std::int64_t b, int worker) {
       RowBlock block(task_, simd_, sizes_.block, ladder_);
-      const std::int64_t first = b * sizes_.block;
-      block.assign(first, std::min(n_, first + sizes_.block) - first);
+      assign_block(block, b);
       pack_alone(block, 1U << s, workers_[static_cast<std::size_t>(worker)]);
       if (worker == 0) ctx_.report("pack", static_cast<double>(b) / static_cast<double>(blocks));
     });
@@ -138,6 +137,14 @@ std::unique_ptr<RowBlock> Search::worker_block(std::span<const Screen> screens) 
   return std::make_unique<RowBlock>(task_, simd_, sizes_.block, screens);
 }
 
+// Gives a block the next rows of the table, or of those that queries are compared with.
+void Search::assign_block(RowBlock& block, std::int64_t number) const {
+  const std::int64_t first = number * sizes_.block;
+  const std::int64_t count = std::min(n_ - first, sizes_.block);
+  if (task_.some_rows.empty()) return block.assign(first, count);
+  block.assign(task_.some_rows.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
+}
+
 // The answers of queries [begin, end). Returns the bytes that lists took of the room of a Handover.
 std::uint64_t Search::search_batch(QueryBatch& batch, RowBlock& block, std::int64_t begin, std::int64_t end) {
   const std::int64_t m = task_.queries.rows();
@@ -156,8 +163,7 @@ std::uint64_t Search::search_batch(QueryBatch& batch, RowBlock& block, std::int6
   if (splits_rows_) search_by_rows(batch);
   if (parts_ > 0) search_parts(batch);
   for (std::int64_t b = 0; b < blocks && !splits_rows_ && parts_ == 0; ++b) {
-    const std::int64_t first = b * sizes_.block;
-    block.assign(first, std::min(n_, first + sizes_.block) - first);
+    assign_block(block, b);
     if (selective_ && are_done(batch, 0, batch.size())) break;
     search_block(batch, block, Stage::table);
     const double done = (static_cast<double>(begin) +
@@ -282,8 +288,7 @@ void Search::search_parts(const QueryBatch& batch) {
       const auto& block = blocks_of_workers_[static_cast<std::size_t>(worker)];
       const std::int64_t last = begin_block + (p + 1) * count / used;
       for (std::int64_t b = begin_block + p * count / used; b < last; ++b) {
-        const std::int64_t first = b * sizes_.block;
-        block->assign(first, std::min(n_, first + sizes_.block) - first);
+        assign_block(*block, b);
         search_block_alone(part->pass, batch, *block, workers_[static_cast<std::size_t>(worker)]);
         if (worker == 0) ctx_.report("search", static_cast<double>(b) / static_cast<double>(blocks));
       }
@@ -322,8 +327,7 @@ void Search::search_by_rows(const QueryBatch& batch) {
   for (const auto& part : row_parts_) part->collector->begin(batch.begin(), batch.begin() + batch.size());
   const auto search_rows = [&](std::int64_t b, int worker) {
     const auto& part = row_parts_[static_cast<std::size_t>(worker)];
-    const std::int64_t first = b * sizes_.block;
-    part->block->assign(first, std::min(n_, first + sizes_.block) - first);
+    assign_block(*part->block, b);
     for (std::int64_t p = 0; p < part->block->panels(); ++p) {
       part->block->prepare_panel(p, part->scratch);
     }

@@ -130,6 +130,7 @@ class Search {
   void ready_workers();
   void make_row_parts();
   [[nodiscard]] std::unique_ptr<RowBlock> worker_block(std::span<const Screen> screens) const;
+  void assign_block(RowBlock& block, std::int64_t number) const;
   std::uint64_t search_batch(QueryBatch& batch, RowBlock& block, std::int64_t begin, std::int64_t end);
   void search_sample(const QueryBatch& batch, RowBlock& block, std::int64_t size, Stage stage);
   KeptRows* kept(std::size_t level);

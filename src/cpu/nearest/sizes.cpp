@@ -22,7 +22,7 @@ constexpr std::int64_t kFewestBlocks = 8;                    // of a table that 
 
 Sizes::Sizes(const kernels::NearestTask& task, const SimdKernels& simd, const std::vector<ScreenType>& screens) {
   const bool screened = !screens.empty();
-  const std::int64_t n = task.index->distinct_rows();
+  const std::int64_t n = task.rows_met();
   const std::int64_t m = task.queries.rows();
   const std::int64_t d = task.queries.cols();
   const std::int64_t quantum = kMaxTileRows;
@@ -38,7 +38,7 @@ Sizes::Sizes(const kernels::NearestTask& task, const SimdKernels& simd, const st
   group = d <= 4096 && m >= 16 * tile ? kGroupTiles * tile : tile;
   if (task.metric == Metric::minkowski) group = 4;
   sample = std::max({std::int64_t{256}, 4 * task.k, std::min(n / 64, kLargestSample)});
-  if (!screened || !has_limit_from_sample(task) || sample > n / 4) sample = 0;
+  if (!screened || !has_limit_from_sample(task) || !task.some_rows.empty() || sample > n / 4) sample = 0;
 }
 
 bool has_limit_from_sample(const kernels::NearestTask& task) {
@@ -58,10 +58,12 @@ bool ranks_single_rows(const kernels::NearestTask& task, bool screened) {
 }
 
 std::int64_t parts_of(const kernels::NearestTask& task, const Sizes& sizes) {
-  const std::int64_t blocks = (task.index->distinct_rows() + sizes.block - 1) / sizes.block;
+  const std::int64_t blocks = (task.rows_met() + sizes.block - 1) / sizes.block;
   const bool lists = task.collect == kernels::Collect::k_list && task.queries.rows() <= sizes.batch &&
                      task.k <= kPartLists / 16 / kMostParts / task.queries.rows();
-  return task.kept_screens > 0 && lists && blocks >= kFewestBlocks ? std::min(blocks, kMostParts) : 0;
+  return task.kept_screens > 0 && task.some_rows.empty() && lists && blocks >= kFewestBlocks
+             ? std::min(blocks, kMostParts)
+             : 0;
 }
 
 }  // namespace vicinal::cpu

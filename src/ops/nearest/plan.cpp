@@ -219,8 +219,8 @@ double brute_seconds(const Context& ctx, const NearestTask& task) {
 double tree_search_seconds(const Context& ctx, const NearestTask& task, double rows_a_query) {
   const kernels::Costs costs = costs_of(ctx, task);
   const auto queries = static_cast<double>(task.queries.rows());
-  return costs.tree_start +
-         std::max(queries * (costs.tree_query + rows_a_query * costs.tree_row), rows_a_query * costs.tree_row_alone);
+  const double rows = costs.left.worth(rows_a_query);
+  return costs.tree_start + std::max(queries * (costs.tree_query + rows * costs.tree_row), rows * costs.tree_row_alone);
 }
 
 std::string TreeForecast::sentence(const NearestTask& task) const {
@@ -317,6 +317,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     // The trial may touch every row of its sample, or the share of them that the smaller one did.
     NearestTask of_sample = task;
     of_sample.queries = task.queries.slice(0, asked);
+    of_sample.self = false;
     const double rows_touched = static_cast<double>(size) * (last_size > 0 ? last_rows / last_size : 1);
     const double cost = build_seconds(costs, size) + tree_search_seconds(ctx, of_sample, rows_touched);
     const double share = task.queries.cols() <= kFewColumns ? kShareInFew : kShareOfTrial;

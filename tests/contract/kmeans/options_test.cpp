@@ -133,7 +133,7 @@ TEST(KMeans, AnAllowedShiftOfZeroEndsNothing) {
 }
 
 // Each round draws next to nothing but the farthest row: there are more rounds until there are enough candidates.
-TEST(KMeans, ParallelSeedingOfFarRows) {
+TEST(KMeans, ParallelSeedingOfLeftRows) {
   std::vector<double> rows;
   for (int i = 0; i < 40; ++i) rows.push_back(std::ldexp(1.0, 12 * i));
   const KMeansOptions options{.clusters = 25, .init = KMeansInit::parallel, .max_iterations = 1};

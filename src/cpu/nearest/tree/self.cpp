@@ -2,8 +2,10 @@
 // into are mostly those of the others, too: a node is left out for all of them if its box is farther from theirs than
 // any of their lists reaches (TreeKeys::boxes_of_box); the rows of the leaves that remain are compared with each of
 // them. Their own leaf comes first, so that lists have a limit from then on, unless the leaf has no more than k rows.
-// Points are read in the order of the tree, and those of the leaves around stay in the cache. Which boxes are looked
-// into depends on the leaf, the tree and the task alone, so statistics do not depend on threads.
+// Points are read in the order of the tree, and those of the leaves around stay in the cache. A row that has been
+// compared with some points counts those that it may still have to be compared with, by boxes alone; if screens take
+// less time, it is left to them (LeftRows). Which boxes are looked into depends on the leaf, the tree and the task
+// alone, so statistics do not depend on threads.
 #include "cpu/nearest/tree/self.hpp"
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +24,7 @@
 #include "cpu/nearest/collector.hpp"
 #include "cpu/nearest/tree/keys.hpp"
 #include "cpu/nearest/tree/leaf.hpp"
+#include "cpu/nearest/tree/left_rows.hpp"
 #include "cpu/nearest/tree/list_sink.hpp"
 #include "cpu/nearest/tree/tree.hpp"
 
@@ -30,6 +34,8 @@ namespace {
 constexpr std::int64_t kTogether = 32;  // rows of a leaf that go through the tree together, at most
 constexpr std::int64_t kBatches = 32;   // of a task, at most
 constexpr std::int64_t kTasks = 16;     // of a thread, at least
+constexpr std::uint8_t kIsNear = 1;     // what Group::asked says of a row that was asked
+constexpr std::uint8_t kIsFar = 2;
 constexpr int kSelfStack = (Tree::kMaxDepth + 2) * static_cast<int>(kTreeWidth);
 
 /// Rows of a leaf, at most kTogether: those from a point on, and of its equal rows from one on.
@@ -48,9 +54,11 @@ struct Group {
         high(static_cast<std::size_t>(d)) {
     sinks.reserve(kTogether);
     queries.reserve(kTogether);
+    points.reserve(kTogether);
+    asked.reserve(kTogether);
   }
   static std::uint64_t bytes(std::int64_t d) {
-    return kTogether * (sizeof(ListSink) + sizeof(Visit<ListSink>)) +
+    return kTogether * (sizeof(ListSink) + sizeof(Visit<ListSink>) + sizeof(std::int64_t) + 1) +
            static_cast<std::uint64_t>((kTogether + 2) * d) * sizeof(double);
   }
 
@@ -66,7 +74,17 @@ struct Group {
   std::vector<double> high;  // [d]
   std::vector<ListSink> sinks;
   std::vector<Visit<ListSink>> queries;
-  std::int64_t leaf = 0;  // child of the tree
+  std::vector<std::int64_t> points;  // in the order of the tree
+  std::vector<std::uint8_t> asked;   // whether points within reach were counted, and what they say
+  double near_limit = -kInfinity;    // that a near row has (LeftRows)
+  double far_limit = kInfinity;      // that a far row has
+  std::int64_t leaf = 0;             // child of the tree
+};
+
+/// Of some batches: lists that are final, and points that were ranked.
+struct Found {
+  std::int64_t lists = 0;
+  std::int64_t ranked = 0;
 };
 
 class SelfLists {
@@ -80,7 +98,9 @@ class SelfLists {
         candidates_(task),
         ranks_(ctx, task, tree_, keys_, candidates_),
         batches_(batches_in_order()),
-        in_tree_order_(task.any_order && !task.index->grouped()) {}
+        in_tree_order_(task.any_order && !task.index->grouped()) {
+    if (LeftRows::serve(ctx, task)) left_.emplace(ctx, task, tree_, keys_, in_tree_order_);
+  }
 
   void run() {
     std::vector<Group> groups;
@@ -89,16 +109,22 @@ class SelfLists {
     std::vector<std::int64_t> ranked(static_cast<std::size_t>(ctx_.threads()), 0);
     const std::int64_t size = std::ssize(batches_);
     const std::int64_t each = std::clamp(size / (kTasks * ctx_.threads()), std::int64_t{1}, kBatches);
-    std::atomic<std::int64_t> done{0};
+    const auto rows = static_cast<double>(task_.index->table.rows());
+    std::atomic<std::int64_t> done{0};  // lists
+    const auto report = [&](std::int64_t lists) {
+      const std::int64_t now = done.fetch_add(lists) + lists;
+      ctx_.report("search", static_cast<double>(now) / rows);
+    };
     core::parallel_for(ctx_, (size + each - 1) / each, [&](std::int64_t task, int worker) {
       const std::int64_t end = std::min(size, (task + 1) * each);
+      Found found;
       for (std::int64_t i = task * each; i < end; ++i) {
-        ranked[static_cast<std::size_t>(worker)] +=
-            search(batches_[static_cast<std::size_t>(i)], groups[static_cast<std::size_t>(worker)]);
+        search(batches_[static_cast<std::size_t>(i)], groups[static_cast<std::size_t>(worker)], found);
       }
-      const std::int64_t now = done.fetch_add(end - task * each) + end - task * each;
-      ctx_.report("search", static_cast<double>(now) / static_cast<double>(size));
+      ranked[static_cast<std::size_t>(worker)] += found.ranked;
+      report(found.lists);
     });
+    if (left_) left_->search(result_, report);
     result_.stats.survivors += std::accumulate(ranked.begin(), ranked.end(), std::int64_t{0});
     result_.stats.distinct_rows = task_.index->distinct_rows();
     result_.in_tree_order = in_tree_order_;
@@ -155,21 +181,27 @@ class SelfLists {
     return tree_.shape().order[static_cast<std::size_t>(leaf.first + point)];
   }
 
-  // Returns how many points were ranked.
-  std::int64_t search(const Batch& batch, Group& group) {
+  void search(const Batch& batch, Group& group, Found& found) {
     ctx_.check_cancelled();
     gather(batch, group);
     bound(group);
     for (Visit<ListSink>& query : group.queries) ranks_.rank(tree_.child(group.leaf), query);
     walk(group);
-    std::int64_t ranked = 0;
-    for (Visit<ListSink>& query : group.queries) {
-      query.sink.finish();
-      ranked += query.ranked;
+    for (std::size_t i = 0; i < group.queries.size(); ++i) {
+      found.ranked += group.queries[i].ranked;
+      if (is_left(group.queries[i])) {
+        left_->add(group.points[i], group.asked[i] == kIsFar, group.queries[i].sink.limit(), result_);
+        continue;
+      }
+      group.queries[i].sink.finish();
+      ++found.lists;
     }
     group.queries.clear();
     group.sinks.clear();
-    return ranked;
+    group.points.clear();
+    group.asked.clear();
+    group.near_limit = -kInfinity;
+    group.far_limit = kInfinity;
   }
 
   void gather(const Batch& batch, Group& group) {
@@ -183,10 +215,12 @@ class SelfLists {
         if (std::ssize(group.queries) == kTogether) break;
         double* const x = group.x.data() + std::ssize(group.queries) * tree_.cols();
         keys_.point(tree_.points(child.at), point, x);
-        group.sinks.emplace_back(task_, candidates_, keys_.insert(), result_, row,
-                                 in_tree_order_ ? child.first + point : row);
+        const std::int64_t place = in_tree_order_ ? child.first + point : row;
+        group.sinks.emplace_back(task_, candidates_, keys_.insert(), result_, row, place);
         ListSink& sink = group.sinks.back();
         group.queries.push_back({x, row, sink, false, sink.limit()});
+        group.points.push_back(child.first + point);
+        group.asked.push_back(0);
       }
     }
   }
@@ -239,7 +273,32 @@ class SelfLists {
       ctx_.check_cancelled();
       if (leaves == 0) continue;
       for (Visit<ListSink>& query : group.queries) rank_leaves(node, leaves, query);
+      if (left_) leave_rows(group);
       reach = group.reach();
+    }
+  }
+
+  /// Boxes are of no use to a row that is left to screens.
+  [[nodiscard]] static bool is_left(const Visit<ListSink>& query) { return query.limit == -kInfinity; }
+
+  void leave_rows(Group& group) const {
+    for (std::size_t i = 0; i < group.queries.size(); ++i) {
+      Visit<ListSink>& query = group.queries[i];
+      if (group.asked[i] != 0 || query.ranked < left_->points_to_ask()) continue;
+      // A row that reaches less far than one that was asked, or farther, is taken for another such row.
+      if (query.limit > group.near_limit && query.limit < group.far_limit) {
+        const std::int64_t within = left_->points_within(query.x, query.limit, query.ranked + left_->points_of_far());
+        if (within > query.ranked + left_->points_of_far()) {
+          group.far_limit = query.limit;
+        } else if (within > query.ranked + left_->points_of_near()) {
+          group.near_limit = query.limit;
+        } else {
+          group.asked[i] = kIsNear;
+          continue;
+        }
+      }
+      group.asked[i] = query.limit >= group.far_limit ? kIsFar : kIsNear;
+      query.limit = -kInfinity;
     }
   }
 
@@ -268,15 +327,20 @@ class SelfLists {
   TreeKeys keys_;
   Candidates candidates_;
   LeafRanks ranks_;
-  std::vector<Batch> batches_;  // in the order of the tree
-  bool in_tree_order_;          // lists are written one after the other
+  std::vector<Batch> batches_;    // in the order of the tree
+  bool in_tree_order_;            // lists are written one after the other
+  std::optional<LeftRows> left_;  // where screens serve
 };
 
 }  // namespace
 
+bool self_lists_may_serve(const Context& ctx, const kernels::NearestTask& task) {
+  return task.self && task.collect == kernels::Collect::k_list && task.k <= ListSink::kMaxSorted &&
+         core::ContextAccess::ablation(ctx) != core::Ablation::tree_order;
+}
+
 bool self_lists_serve(const Context& ctx, const kernels::NearestTask& task) {
-  if (!task.self || task.collect != kernels::Collect::k_list || task.k > ListSink::kMaxSorted) return false;
-  if (core::ContextAccess::ablation(ctx) == core::Ablation::tree_order) return false;
+  if (!self_lists_may_serve(ctx, task)) return false;
   const auto& tree = static_cast<const Tree&>(*task.tree);
   if (tree.nodes() == 0) return false;
   // Where a key may overflow, every point is looked at.
@@ -292,7 +356,8 @@ std::uint64_t self_lists_bytes(const Context& ctx, const kernels::NearestTask& t
   const auto leaves = static_cast<std::uint64_t>(task.index->distinct_rows()) / 8 + 1;
   const std::uint64_t batches = leaves + static_cast<std::uint64_t>(task.index->table.rows()) / kTogether;
   return leaves * sizeof(std::int64_t) + 2 * batches * sizeof(Batch) +
-         static_cast<std::uint64_t>(ctx.threads()) * Group::bytes(task.index->table.cols());
+         static_cast<std::uint64_t>(ctx.threads()) * Group::bytes(task.index->table.cols()) +
+         LeftRows::bytes(ctx, task);
 }
 
 }  // namespace vicinal::cpu

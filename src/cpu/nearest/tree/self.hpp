@@ -8,7 +8,9 @@
 
 namespace vicinal::cpu {
 
-/// Whether `self_lists` finds the lists of this task, and is worth it. Needs the task's tree.
+/// Whether `self_lists` may find the lists of this task, whatever its tree.
+bool self_lists_may_serve(const Context& ctx, const kernels::NearestTask& task);
+/// Whether it does, and is worth it. Needs the task's tree.
 bool self_lists_serve(const Context& ctx, const kernels::NearestTask& task);
 
 /// The lists that nearest_in_tree (search.hpp) finds.
