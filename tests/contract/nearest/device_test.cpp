@@ -636,6 +636,33 @@ TEST_F(Cuda, CancelStopsASearchSoon) {
   }
 }
 
+// Lists in memory of the caller's, which may do with it what it likes once it is told that the search has ended.
+TEST_F(Cuda, NothingIsWrittenAfterACancel) {
+  if (is_fake()) GTEST_SKIP() << "the fake device does nothing beside its caller";
+  constexpr std::int64_t kRows = 200000;
+  constexpr std::int64_t kQueries = 200;
+  const Rows rows = make_rows(Family::far_first, {kRows, 64, kQueries}, 1);  // each block of rows changes all lists
+  const TableView table(rows.table.data(), kRows, 64);
+  const TableView queries(rows.queries.data(), kQueries, 64);
+  const Index index(cuda(), table);
+  const DeviceArray<std::int64_t> ids(kQueries * 10);
+  const DeviceArray<double> distances(kQueries * 10);
+  const CancelToken token;
+  const Context ctx = Context::cuda({.progress =
+                                         [&](std::string_view, double fraction) {
+                                           if (fraction > 0.2) token.cancel();
+                                         },
+                                     .cancel = token});
+  const KnnOptions options = {.k = 10, .metric = Metric::minkowski, .p = 2.5, .method = Method::direct};
+  EXPECT_EQ(code_of([&] {
+              (void)knn_into(ctx, index, queries, options, {ids.data(), distances.data(), Memory::cuda});
+            }),
+            ErrorCode::cancelled);
+  const std::vector<double> at_once = distances.host_beside();
+  EXPECT_EQ(at_once, distances.host());
+  EXPECT_EQ(ids.host_beside(), ids.host());
+}
+
 TEST_F(Cuda, WhatIsNotServedIsRefused) {
   const Rows rows = make_rows(Family::gaussian, {100, 3, 10}, 1);
   const TableView table(rows.table.data(), 100, 3);
