@@ -135,13 +135,27 @@ const Session& session_of(const Object& object) {
   }
 }
 
+/// Waits until the device reads and writes nothing more of what a call that failed was lent: after an error memory is
+/// the caller's again.
+void wait_for_all(const Session& session) noexcept {
+  static_cast<void>(cudaStreamSynchronize(session.engine.stream));
+  static_cast<void>(cudaStreamSynchronize(session.copies));
+  static_cast<void>(cudaGetLastError());
+}
+
 /// Runs work(object) on the object's device.
 template <class Object, class Handle, class Work>
 void with_object(Handle* handle, plugin::Status* status, Work work) noexcept {
   guarded(status, [&] {
     auto& object = *static_cast<Object*>(handle);
-    const CurrentDevice current(session_of(object).engine.device);
-    work(object);
+    const Session& session = session_of(object);
+    const CurrentDevice current(session.engine.device);
+    try {
+      work(object);
+    } catch (...) {
+      wait_for_all(session);
+      throw;
+    }
   });
 }
 

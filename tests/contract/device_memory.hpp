@@ -34,6 +34,13 @@ class DeviceDriver {
     enter();
     check(to_host_(to, reinterpret_cast<unsigned long long>(from), bytes), "cuMemcpyDtoH");
   }
+  /// The same without waiting for what other streams are doing. A fake device has none.
+  void to_host_beside(void* to, const void* from, std::size_t bytes) {
+    decltype(to_host_) copy = nullptr;
+    find("cuMemcpyDtoH_v2_ptds", copy);
+    enter();
+    check(copy(to, reinterpret_cast<unsigned long long>(from), bytes), "cuMemcpyDtoH");
+  }
 
  private:
   DeviceDriver() {
@@ -90,6 +97,12 @@ class DeviceArray {
   [[nodiscard]] std::vector<T> host() const {
     std::vector<T> values(size_);
     DeviceDriver::instance().to_host(values.data(), data_, size_ * sizeof(T));
+    return values;
+  }
+  /// As it is now, whatever the device is doing.
+  [[nodiscard]] std::vector<T> host_beside() const {
+    std::vector<T> values(size_);
+    DeviceDriver::instance().to_host_beside(values.data(), data_, size_ * sizeof(T));
     return values;
   }
 

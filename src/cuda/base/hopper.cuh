@@ -1,45 +1,25 @@
-// Hopper's own instructions, one function each: barriers in shared memory that count bytes, bulk copies that complete
-// on them, and the warpgroup products m64n128k16 of fp16 into float32 and m64n128k32 of int8 into int32 (sm_90a).
+// Hopper's own instructions, one function each: what barriers have besides (barrier.cuh), bulk copies that complete on
+// them, and the warpgroup products m64n128k16 of fp16 into float32 and m64n128k32 of int8 into int32 (sm_90a).
 #pragma once
 
 #include <cstdint>
 
+#include "cuda/base/barrier.cuh"
+
 namespace vicinal::cuda::hopper {
 
-__device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
-}
-
-__device__ __forceinline__ void barrier_init(std::uint64_t* barrier, std::uint32_t arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals));
-}
 /// Makes initialized barriers visible to the copy engine.
 __device__ __forceinline__ void barrier_init_fence() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-__device__ __forceinline__ void barrier_arrive(std::uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
-}
-__device__ __forceinline__ void barrier_arrive_expect(std::uint64_t* barrier, std::uint32_t bytes) {
+/// Arrives, and the phase waits for so many bytes besides.
+__device__ __forceinline__ void barrier_arrive_expect(Barrier* barrier, std::uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
-__device__ __forceinline__ void barrier_wait(std::uint64_t* barrier, std::uint32_t parity) {
-  asm volatile(
-      "{\n"
-      ".reg .pred done;\n"
-      "again:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@done bra over;\n"
-      "bra again;\n"
-      "over:\n"
-      "}\n" ::"r"(shared_address(barrier)),
-      "r"(parity)
-      : "memory");
-}
 
 /// Contiguous bytes (a multiple of 16, aligned to 16) from device to shared memory; completes on the barrier.
-__device__ __forceinline__ void bulk_copy(void* to, const void* from, std::uint32_t bytes, std::uint64_t* barrier) {
+__device__ __forceinline__ void bulk_copy(void* to, const void* from, std::uint32_t bytes, Barrier* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                    shared_address(to)),
                "l"(from), "r"(bytes), "r"(shared_address(barrier))

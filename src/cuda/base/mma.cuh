@@ -1,15 +1,13 @@
 // The instructions of the portable screen, one function each: copies from device to shared memory that others go on
-// beside (sm_80; before, they are waited for), barriers in shared memory that count threads and copies, matrices from
-// shared memory into registers, and the warp's products m16n8k16 of fp16 and m16n8k32 of int8.
+// beside (sm_80; before, they are waited for), matrices from shared memory into registers, and the warp's products
+// m16n8k16 of fp16 and m16n8k32 of int8.
 #pragma once
 
 #include <cstdint>
 
-namespace vicinal::cuda::mma {
+#include "cuda/base/barrier.cuh"
 
-__device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
-}
+namespace vicinal::cuda::mma {
 
 /// 16 bytes, both sides aligned to that.
 __device__ __forceinline__ void copy(void* to, const void* from) {
@@ -33,30 +31,6 @@ __device__ __forceinline__ void copies_wait() {
 #endif
 }
 
-/// In shared memory. A phase ends when as many have arrived as the barrier was made for. Before sm_80 the lower half
-/// counts arrivals, and the upper half has how many end a phase: a power of two, so that the count may overflow.
-using Barrier = std::uint64_t;
-
-__device__ __forceinline__ void barrier_init(Barrier* barrier, std::uint32_t arrivals) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
-#else
-  *barrier = static_cast<std::uint64_t>(arrivals) << 32;
-#endif
-}
-/// What the thread has read and written so far comes before what those do who wait for the phase.
-__device__ __forceinline__ void barrier_arrive(Barrier* barrier) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile(
-      "{\n"
-      ".reg .b64 state;\n"
-      "mbarrier.arrive.shared.b64 state, [%0];\n"
-      "}\n" ::"r"(shared_address(barrier))
-      : "memory");
-#else
-  asm volatile("red.release.cta.shared.add.u32 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
-#endif
-}
 /// Arrives when the copies are done that the thread has set going.
 __device__ __forceinline__ void copies_arrive(Barrier* barrier) {
 #if __CUDA_ARCH__ >= 800
@@ -65,36 +39,6 @@ __device__ __forceinline__ void copies_arrive(Barrier* barrier) {
   barrier_arrive(barrier);
 #endif
 }
-/// Waits for the end of the phases 0, 2, 4, ... (parity 0) or 1, 3, 5, ..., whichever is the current or the last one.
-__device__ __forceinline__ void barrier_wait(Barrier* barrier, std::uint32_t parity) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile(
-      "{\n"
-      ".reg .pred done;\n"
-      "again:\n"
-#if __CUDA_ARCH__ >= 900
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-#else
-      "mbarrier.test_wait.parity.shared.b64 done, [%0], %1;\n"
-#endif
-      "@done bra over;\n"
-      "bra again;\n"
-      "over:\n"
-      "}\n" ::"r"(shared_address(barrier)),
-      "r"(parity)
-      : "memory");
-#else
-  std::uint32_t arrived = 0;
-  std::uint32_t of = 0;
-  do {
-    asm volatile("ld.acquire.cta.shared.v2.u32 {%0, %1}, [%2];"
-                 : "=r"(arrived), "=r"(of)
-                 : "r"(shared_address(barrier))
-                 : "memory");
-  } while ((arrived / of & 1) == parity);
-#endif
-}
-
 /// Four matrices of 8 rows of 16 bytes: lane 8 i + r names row r of matrix i, and has of each four bytes of row
 /// lane / 4, from byte 4 (lane % 4).
 __device__ __forceinline__ void load_four(std::uint32_t (&to)[4], const void* row) {

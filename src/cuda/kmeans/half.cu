@@ -46,10 +46,10 @@ using Lists = WarpLists<16>;
 constexpr std::size_t kListBytes = sizeof(Lists::Store) * 2 * kConsumers / 32;
 
 struct Barriers {
-  std::uint64_t full[kMaxSlots];
-  std::uint64_t empty[kMaxSlots];
-  std::uint64_t rows_full[2];
-  std::uint64_t rows_empty[2];
+  Barrier full[kMaxSlots];
+  Barrier empty[kMaxSlots];
+  Barrier rows_full[2];
+  Barrier rows_empty[2];
 };
 static_assert(sizeof(Barriers) <= kBarrierBytes);
 
@@ -112,7 +112,7 @@ __device__ void feed(const ClusterView& v, const Work& work, const Shape& s, Bar
     const Work::Item item = work.item(number, s.tiles);
     const char* from = row_tiles + item.rows * rows_bytes;
     if (s.resident > 0) {
-      hopper::barrier_wait(&barriers->rows_empty[place.slot], place.round ^ 1);
+      barrier_wait(&barriers->rows_empty[place.slot], place.round ^ 1);
       hopper::barrier_arrive_expect(&barriers->rows_full[place.slot], static_cast<std::uint32_t>(rows_bytes));
       hopper::bulk_copy(rows + place.slot * rows_bytes, from, static_cast<std::uint32_t>(rows_bytes),
                         &barriers->rows_full[place.slot]);
@@ -122,11 +122,11 @@ __device__ void feed(const ClusterView& v, const Work& work, const Shape& s, Bar
       const char* centres = centre_tiles + static_cast<std::size_t>(tile) * kCentreStepBytes * s.steps;
       for (int step = 0; step < s.steps; step += s.steps_a_slot) {
         const int steps = min(s.steps_a_slot, s.steps - step);
-        std::uint64_t* full = &barriers->full[cursor.slot];
+        Barrier* full = &barriers->full[cursor.slot];
         char* slot = ring + cursor.slot * slot_bytes;
         const auto bytes = static_cast<std::uint32_t>(steps * kCentreStepBytes);
         const auto row_bytes = static_cast<std::uint32_t>(steps * kRowStepBytes);
-        hopper::barrier_wait(&barriers->empty[cursor.slot], cursor.round ^ 1);
+        barrier_wait(&barriers->empty[cursor.slot], cursor.round ^ 1);
         hopper::barrier_arrive_expect(full, bytes + (s.resident == 0 ? row_bytes : 0));
         hopper::bulk_copy(slot, centres + static_cast<std::size_t>(step) * kCentreStepBytes, bytes, full);
         if (s.resident == 0) {
@@ -274,7 +274,7 @@ __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, 
     const Row row(v, kOpen ? v.rows.n : first_row);
     Candidates candidates;
     if constexpr (kOpen) candidates = Candidates(v, first_row);
-    if (s.resident > 0) hopper::barrier_wait(&barriers->rows_full[place.slot], place.round);
+    if (s.resident > 0) barrier_wait(&barriers->rows_full[place.slot], place.round);
 #pragma unroll 1
     for (int tile = item.begin; tile < item.end; ++tile) {
       float sums[64];
@@ -288,20 +288,20 @@ __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, 
                               : rows + place.slot * rows_bytes + static_cast<std::size_t>(step) * kRowStepBytes;
         std::uint64_t those = hopper::matrix(own + group * 64 * 16, kQueryTile * 16, 128);
         std::uint64_t centres = hopper::matrix(slot, kTableTile * 16, 128);
-        hopper::barrier_wait(&barriers->full[cursor.slot], cursor.round);
+        barrier_wait(&barriers->full[cursor.slot], cursor.round);
         hopper::multiply_steps(sums, those, centres, kRowStepBytes >> 4, kCentreStepBytes >> 4, steps, step == 0);
         hopper::products_commit();
         if (step > 0) {
           hopper::products_wait<1>();
-          if (lane == 0) hopper::barrier_arrive(&barriers->empty[cursor.before(s.slots)]);
+          if (lane == 0) barrier_arrive(&barriers->empty[cursor.before(s.slots)]);
         }
         cursor.advance(s.slots);
       }
       hopper::products_wait<0>();
       hopper::products_fence(sums);
       if (lane == 0) {
-        hopper::barrier_arrive(&barriers->empty[cursor.before(s.slots)]);
-        if (s.resident > 0 && tile + 1 == item.end) hopper::barrier_arrive(&barriers->rows_empty[place.slot]);
+        barrier_arrive(&barriers->empty[cursor.before(s.slots)]);
+        if (s.resident > 0 && tile + 1 == item.end) barrier_arrive(&barriers->rows_empty[place.slot]);
       }
       if constexpr (kOpen) {
         candidates.take(v, sums, tile);
@@ -341,12 +341,12 @@ __global__ void __launch_bounds__(kHalfThreads, 1)
   char* ring = rows + rows_bytes_of(s) * s.resident;
   if (threadIdx.x == 0) {
     for (int i = 0; i < s.slots; ++i) {
-      hopper::barrier_init(&barriers->full[i], 1);
-      hopper::barrier_init(&barriers->empty[i], kConsumers / 32);
+      barrier_init(&barriers->full[i], 1);
+      barrier_init(&barriers->empty[i], kConsumers / 32);
     }
     for (int i = 0; i < 2; ++i) {
-      hopper::barrier_init(&barriers->rows_full[i], 1);
-      hopper::barrier_init(&barriers->rows_empty[i], kConsumers / 32);
+      barrier_init(&barriers->rows_full[i], 1);
+      barrier_init(&barriers->rows_empty[i], kConsumers / 32);
     }
     hopper::barrier_init_fence();
   }

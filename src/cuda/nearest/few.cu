@@ -134,6 +134,9 @@ __global__ void __launch_bounds__(kThreads, few_blocks(kQueries))
         const double most = task.sample_limits[threadIdx.x];
         const bool is_after = task.first_row + blockIdx.x * kFewRowsOfBlock >= task.sampled;
         limit = fmin(limit, is_after ? nextafter(most, -INFINITY) : most);
+        // Keys of finite rows are finite, and each warp of the sample has a row that may be a neighbor: the query has a
+        // value that is not finite, and the search is refused. Else every row would get a key.
+        if (!(most < INFINITY)) limit = -1;
       }
     }
     limits[threadIdx.x] = limit;

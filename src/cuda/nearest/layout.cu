@@ -108,9 +108,12 @@ std::uint64_t nearest_bytes(const Session& session, const plugin::Search& call) 
   DirectTask task;
   task.search = &search;
   task.lists.k = call.collect == plugin::kKList ? call.k : 0;
-  std::uint64_t direct = direct_bytes(task, rows, layout.group, layout.scratch);
-  if (const std::int64_t rest = call.queries.rows % layout.group; rest > 0) {  // few queries have longer blocks
-    direct = std::max(direct, direct_bytes(task, rows, rest, layout.scratch));
+  // Fewer queries have longer blocks, and of a shorter tile a block may be longer: one that fits is not halved.
+  std::uint64_t direct = 0;
+  for (const std::int64_t m : {layout.group, call.queries.rows % layout.group}) {
+    for (const std::int64_t n : {rows, call.table.rows % rows}) {
+      if (m > 0 && n > 0) direct = std::max(direct, direct_bytes(task, n, m, layout.scratch));
+    }
   }
   if (!in_tree) return layout.taken() + direct;
   // Whatever a tree cannot decide is computed in full.

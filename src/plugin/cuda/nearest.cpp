@@ -31,10 +31,11 @@ constexpr double kDirectRate = 2.5e10;
 constexpr double kDirectRateOfFew = 1.5e9;
 constexpr double kFusedRate = 2.9e12;
 constexpr double kPortableShare = 0.5;  // of it, by mma.sync
-// Of few queries: bytes of the table, and columns of pairs in float32; and what all takes besides.
+// Of few queries: bytes of the table, and columns of pairs in float32; and what all takes besides, which is what a
+// search of one query takes beyond one reading of the table (0.15 ms of 0.12: knn-few-h200-2026-11-30-bb1300e4.json).
 constexpr double kReadRate = 2.2e10;
 constexpr double kFewRate = 7e10;
-constexpr double kFewStart = 5e-5;
+constexpr double kFewStart = 3e-5;
 constexpr double kFusedColumns = 70;  // that a pair of the screen costs besides its own
 constexpr double kPairColumns = 8;    // columns that a pair costs besides its own
 // What one multiprocessor takes for a tree, in seconds: guessed from the instructions of a warp.

@@ -365,6 +365,111 @@ TEST_F(Cuda, FewQueriesThatAreNotFinite) {
   }
 }
 
+// The same of queries that kernels read where they lie, against a table whose first rows are a sample; and of a table.
+TEST_F(Cuda, ValuesInPlaceThatAreNotFiniteAmongManyRows) {
+  constexpr std::int64_t kRows = 200000;
+  constexpr std::int64_t kCols = 8;
+  constexpr std::int64_t kQueries = 16;
+  const Rows rows = make_rows(Family::gaussian, {kRows, kCols, kQueries}, 2);
+  const auto table_values = singles(rows.table);
+  const DeviceArray<float> device_table(table_values);
+  const TableView table(table_values.data(), kRows, kCols);
+  const auto there = [](const DeviceArray<float>& array, std::int64_t n) {
+    return TableView(array.data(), DType::float32, n, kCols, kCols, 1, Memory::cuda);
+  };
+  const Index index(cuda(), there(device_table, kRows));
+  std::string sentence;
+  for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                            -std::numeric_limits<float>::infinity()}) {
+    for (const std::int64_t query : {std::int64_t{0}, kQueries - 1}) {
+      auto query_values = singles(rows.queries);
+      query_values[static_cast<std::size_t>(query * kCols + 7)] = value;
+      const DeviceArray<float> queries(query_values);
+      EXPECT_EQ(code_of([&] { (void)knn(cuda(), index, there(queries, kQueries), {.k = 20}); }, &sentence),
+                ErrorCode::bad_data);
+      EXPECT_NE(sentence.find("queries: row " + std::to_string(query) + ", column 7"), std::string::npos) << sentence;
+    }
+    auto broken = table_values;
+    broken[(kRows - 2) * kCols + 3] = value;
+    const DeviceArray<float> device_broken(broken);
+    EXPECT_EQ(code_of([&] { (void)Index(cuda(), there(device_broken, kRows)); }, &sentence), ErrorCode::bad_data);
+    EXPECT_NE(sentence.find("table: row " + std::to_string(kRows - 2) + ", column 3"), std::string::npos) << sentence;
+  }
+  const auto query_values = singles(rows.queries);
+  const DeviceArray<float> queries(query_values);
+  expect_same(knn(cuda(), index, there(queries, kQueries), {.k = 20}),
+              knn(cpu(), table, TableView(query_values.data(), kQueries, kCols), {.k = 20}), "afterwards");
+}
+
+// Little memory divides the rows into blocks, the first of which has the sample.
+TEST_F(Cuda, FewQueriesOfSeveralBlocks) {
+  if (is_fake()) GTEST_SKIP() << "the fake device has no screen";
+  constexpr std::int64_t kRows = 200000;
+  const Context ctx = small(16);
+  for (const Family family :
+       {Family::constant, Family::duplicates, Family::near_first, Family::far_first, Family::gaussian}) {
+    const Rows rows = make_rows(family, {kRows, 4, 16}, 5);
+    const auto table_values = singles(rows.table);
+    const auto query_values = singles(rows.queries);
+    const TableView table(table_values.data(), kRows, 4);
+    const TableView queries(query_values.data(), 16, 4);
+    const Index index(ctx, table);
+    for (const std::int64_t k : {1, 20, 200}) {
+      const NeighborGraph got = knn(ctx, index, queries, {.k = k});
+      EXPECT_NE(got.plan.reason.find("the table is read once"), std::string::npos) << got.plan.reason;
+      expect_same(got, knn(cpu(), table, queries, {.k = k}), std::string(name_of(family)) + " k=" + std::to_string(k));
+    }
+  }
+}
+
+// Four columns are one load where all rows begin at one.
+TEST_F(Cuda, FewQueriesOfTablesThatBeginWithinALoad) {
+  constexpr std::int64_t kRows = 40000;
+  const Rows rows = make_rows(Family::images, {kRows + 1, 8, 8}, 4);
+  const auto table_values = singles(rows.table);
+  const auto query_values = singles(rows.queries);
+  std::vector<std::uint8_t> bytes(rows.table.size());
+  std::transform(rows.table.begin(), rows.table.end(), bytes.begin(),
+                 [](double value) { return static_cast<std::uint8_t>(value); });
+  const DeviceArray<float> device_singles(table_values);
+  const DeviceArray<std::uint8_t> device_bytes(bytes);
+  const auto expect_at = [&](const auto& array, const auto& values, DType dtype, std::int64_t first) {
+    const TableView there(array.data() + first, dtype, kRows, 8, 8, 1, Memory::cuda);
+    const TableView here(values.data() + first, dtype, kRows, 8, 8);
+    const Index index(cuda(), there);
+    for (const std::int64_t m : {1, 8}) {
+      const TableView queries(query_values.data(), m, 8);
+      const KnnOptions options = {.k = 10, .method = Method::direct};
+      expect_same(knn(cuda(), index, queries, options), knn(cpu(), here, queries, options),
+                  "from value " + std::to_string(first) + ", m=" + std::to_string(m));
+    }
+  };
+  for (const std::int64_t first : {0, 1, 2, 3}) {
+    expect_at(device_singles, table_values, DType::float32, first);
+    expect_at(device_bytes, bytes, DType::uint8, first);
+  }
+}
+
+// A last tile that is shorter may have a longer block, which takes more.
+TEST_F(Cuda, PlansOfFewQueriesCountTheLastTile) {
+  if (is_fake()) GTEST_SKIP() << "the fake device has no tiles";
+  constexpr std::uint64_t kLimit = 4 * kMegabyte;
+  const Context ctx = small(4);
+  const std::vector<float> values(100000 * 8, 1);
+  const TableView queries(values.data(), 16, 8);
+  std::uint64_t least = kLimit;
+  std::uint64_t most = 0;
+  for (std::int64_t n = 70000; n <= 100000; n += 1000) {  // more than half of the limit
+    const Plan plan = plan_knn(ctx, TableView(values.data(), n, 8), &queries, {.k = 10, .method = Method::direct});
+    EXPECT_NE(plan.reason.find("does not fit"), std::string::npos) << plan.reason;
+    least = std::min(least, plan.device_memory);
+    most = std::max(most, plan.device_memory);
+    EXPECT_LE(plan.device_memory, kLimit) << n;
+  }
+  // Of each row and query a key and an id.
+  EXPECT_GE(most, least + 2000 * 16 * 16);
+}
+
 TEST_F(Cuda, MassTiesAndSortedTables) {
   for (const Family family : {Family::constant, Family::duplicates, Family::near_first, Family::far_first}) {
     const Rows rows = make_rows(family, {40000, 4, 70}, 7);
@@ -634,6 +739,33 @@ TEST_F(Cuda, CancelStopsASearchSoon) {
     canceller.join();
     std::printf("a cancel took %.1f ms\n", static_cast<double>(end - cancelled_at) * 1e-6);
   }
+}
+
+// Lists in memory of the caller's, which may do with it what it likes once it is told that the search has ended.
+TEST_F(Cuda, NothingIsWrittenAfterACancel) {
+  if (is_fake()) GTEST_SKIP() << "the fake device does nothing beside its caller";
+  constexpr std::int64_t kRows = 200000;
+  constexpr std::int64_t kQueries = 200;
+  const Rows rows = make_rows(Family::far_first, {kRows, 64, kQueries}, 1);  // each block of rows changes all lists
+  const TableView table(rows.table.data(), kRows, 64);
+  const TableView queries(rows.queries.data(), kQueries, 64);
+  const Index index(cuda(), table);
+  const DeviceArray<std::int64_t> ids(kQueries * 10);
+  const DeviceArray<double> distances(kQueries * 10);
+  const CancelToken token;
+  const Context ctx = Context::cuda({.progress =
+                                         [&](std::string_view, double fraction) {
+                                           if (fraction > 0.2) token.cancel();
+                                         },
+                                     .cancel = token});
+  const KnnOptions options = {.k = 10, .metric = Metric::minkowski, .p = 2.5, .method = Method::direct};
+  EXPECT_EQ(code_of([&] {
+              (void)knn_into(ctx, index, queries, options, {ids.data(), distances.data(), Memory::cuda});
+            }),
+            ErrorCode::cancelled);
+  const std::vector<double> at_once = distances.host_beside();
+  EXPECT_EQ(at_once, distances.host());
+  EXPECT_EQ(ids.host_beside(), ids.host());
 }
 
 TEST_F(Cuda, WhatIsNotServedIsRefused) {

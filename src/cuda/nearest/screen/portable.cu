@@ -29,10 +29,10 @@ static_assert(kQueryParts * (kTableTile / kWarpRows) == kPortableWarps);
 constexpr std::size_t kBarrierBytes = 256;
 
 struct Barriers {
-  mma::Barrier full[kSlots];
-  mma::Barrier empty[kSlots];
-  mma::Barrier queries_full;
-  mma::Barrier queries_empty;
+  Barrier full[kSlots];
+  Barrier empty[kSlots];
+  Barrier queries_full;
+  Barrier queries_empty;
 };
 static_assert(sizeof(Barriers) <= kBarrierBytes);
 
@@ -47,7 +47,7 @@ class Filling {
     if (tiles_left_ == 0) return;
     const int steps = min(a.shape.steps_a_slot, a.shape.steps - step_);
     char* slot = ring + cursor_.slot * slot_bytes_of<Sum, kStreamQueries>(a.shape.steps_a_slot);
-    mma::barrier_wait(&barriers->empty[cursor_.slot], cursor_.round ^ 1);
+    barrier_wait(&barriers->empty[cursor_.slot], cursor_.round ^ 1);
     if constexpr (kStartBytes < Sum >> 0) {
       if (step_ == 0) {
         if (own_ < kStartBytes<Sum>) mma::copy(slot + own_, rows_ + own_);
@@ -184,13 +184,13 @@ __device__ void screen_items(const ScreenArguments& a, Barriers* barriers, char*
     if constexpr (!kStreamQueries) {
       const char* const queries = reinterpret_cast<const char*>(a.queries.tiles) +
                                   item.query_tile * static_cast<std::int64_t>(kQueryStepBytes) * steps;
-      mma::barrier_wait(&barriers->queries_empty, item_round ^ 1);
+      barrier_wait(&barriers->queries_empty, item_round ^ 1);
 #pragma unroll 4
       for (std::uint32_t at = threadIdx.x * 16; at < steps * kQueryStepBytes; at += kPortableThreads * 16) {
         mma::copy(resident + at, queries + at);
       }
       mma::copies_arrive(&barriers->queries_full);
-      mma::barrier_wait(&barriers->queries_full, item_round);
+      barrier_wait(&barriers->queries_full, item_round);
     }
     // Where the lane's part of a slot's first step is.
     const auto rows_of = [&](int slot) { return rows_of_ring + slot * slot_bytes; };
@@ -199,7 +199,7 @@ __device__ void screen_items(const ScreenArguments& a, Barriers* barriers, char*
                             : resident + query_place + step * static_cast<int>(kQueryStepBytes);
     };
     Fragments fragments;
-    mma::barrier_wait(&barriers->full[cursor.slot], cursor.round);
+    barrier_wait(&barriers->full[cursor.slot], cursor.round);
     fragments.load(queries_of(cursor.slot, 0), rows_of(cursor.slot));
     const int end = static_cast<int>(item.end);
 #pragma unroll 1
@@ -240,13 +240,13 @@ __device__ void screen_items(const ScreenArguments& a, Barriers* barriers, char*
         }
         const int next = step + a.shape.steps_a_slot < steps ? step + a.shape.steps_a_slot : 0;
         if (next > 0 || tile + 1 < end) {
-          mma::barrier_wait(&barriers->full[cursor.slot], cursor.round);
+          barrier_wait(&barriers->full[cursor.slot], cursor.round);
           fragments.template multiply<false, true>(sums, queries_of(cursor.slot, next), rows_of(cursor.slot));
         } else {
           fragments.template multiply<false, false>(sums, nullptr, nullptr);
         }
         __syncwarp();
-        if (lane == 0) mma::barrier_arrive(&barriers->empty[slot]);
+        if (lane == 0) barrier_arrive(&barriers->empty[slot]);
       }
 
       if constexpr (kAll) {
@@ -271,7 +271,7 @@ __device__ void screen_items(const ScreenArguments& a, Barriers* barriers, char*
     }
     if constexpr (!kStreamQueries) {
       __syncwarp();
-      if (lane == 0) mma::barrier_arrive(&barriers->queries_empty);
+      if (lane == 0) barrier_arrive(&barriers->queries_empty);
     }
   }
   if (!kAll && lane == 0) a.streams.counts[stream] = min(passed.count, passed.capacity);
@@ -285,11 +285,11 @@ __global__ void __launch_bounds__(kPortableThreads, 1) screen_kernel(const __gri
   char* const ring = resident + (kStreamQueries ? 0 : static_cast<std::size_t>(kQueryStepBytes) * a.shape.steps);
   if (threadIdx.x == 0) {
     for (int i = 0; i < kSlots; ++i) {
-      mma::barrier_init(&barriers->full[i], kPortableThreads);
-      mma::barrier_init(&barriers->empty[i], kPortableWarps);
+      barrier_init(&barriers->full[i], kPortableThreads);
+      barrier_init(&barriers->empty[i], kPortableWarps);
     }
-    mma::barrier_init(&barriers->queries_full, kPortableThreads);
-    mma::barrier_init(&barriers->queries_empty, kPortableWarps);
+    barrier_init(&barriers->queries_full, kPortableThreads);
+    barrier_init(&barriers->queries_empty, kPortableWarps);
   }
   __syncthreads();
   screen_items<Sum, kStreamQueries, kAll>(a, barriers, resident, ring);
@@ -310,8 +310,8 @@ struct PortableScreen {
     const int least = std::min(2, shape.steps);
     streams = resident + kSlots * slot_bytes_of<Sum, false>(least) > room;
     const auto fits = [&](int steps) {
-      return streams ? kSlots * slot_bytes_of<Sum, true>(steps) <= room
-                     : resident + kSlots * slot_bytes_of<Sum, false>(steps) <= room;
+      const std::size_t slots = kSlots * (streams ? slot_bytes_of<Sum, true>(steps) : slot_bytes_of<Sum, false>(steps));
+      return (streams ? 0 : resident) + slots <= room;
     };
     int widest = 1;
     while (widest < kWidestSlot && fits(widest + 1)) ++widest;

@@ -23,10 +23,10 @@ static_assert(kConsumers == kHopperWarps * 32);
 constexpr std::size_t kBarrierBytes = 512;
 
 struct Barriers {
-  std::uint64_t full[kMaxSlots];
-  std::uint64_t empty[kMaxSlots];
-  std::uint64_t queries_full;
-  std::uint64_t queries_empty;
+  Barrier full[kMaxSlots];
+  Barrier empty[kMaxSlots];
+  Barrier queries_full;
+  Barrier queries_empty;
 };
 static_assert(sizeof(Barriers) <= kBarrierBytes);
 
@@ -42,7 +42,7 @@ __device__ void feed(const ScreenArguments& a, Barriers* barriers, char* residen
     const ScreenItem item(a, number);
     const char* queries = reinterpret_cast<const char*>(a.queries.tiles) + item.query_tile * query_tile;
     if constexpr (!kStreamQueries) {
-      hopper::barrier_wait(&barriers->queries_empty, item_round ^ 1);
+      barrier_wait(&barriers->queries_empty, item_round ^ 1);
       hopper::barrier_arrive_expect(&barriers->queries_full, static_cast<std::uint32_t>(query_tile));
       hopper::bulk_copy(resident, queries, static_cast<std::uint32_t>(query_tile), &barriers->queries_full);
     }
@@ -52,9 +52,9 @@ __device__ void feed(const ScreenArguments& a, Barriers* barriers, char* residen
         const int steps = min(shape.steps_a_slot, shape.steps - step);
         const std::uint32_t starts = step == 0 ? kStartBytes<Sum> : 0;
         const std::uint32_t bytes = starts + steps * kTableStepBytes;
-        std::uint64_t* full = &barriers->full[cursor.slot];
+        Barrier* full = &barriers->full[cursor.slot];
         char* slot = ring + cursor.slot * slot_bytes + kStartBytes<Sum>;
-        hopper::barrier_wait(&barriers->empty[cursor.slot], cursor.round ^ 1);
+        barrier_wait(&barriers->empty[cursor.slot], cursor.round ^ 1);
         hopper::barrier_arrive_expect(full, bytes + (kStreamQueries ? steps * kQueryStepBytes : 0));
         hopper::bulk_copy(slot - starts,
                           rows + kStartBytes<Sum> + static_cast<std::size_t>(step) * kTableStepBytes - starts, bytes,
@@ -89,11 +89,11 @@ __device__ void consume(const ScreenArguments& a, Barriers* barriers, const char
       least[0] = least_sum<Sum>(a.queries.thresholds[first_query + lane / 4]);
       least[1] = least_sum<Sum>(a.queries.thresholds[first_query + lane / 4 + 8]);
     }
-    if constexpr (!kStreamQueries) hopper::barrier_wait(&barriers->queries_full, item_round);
+    if constexpr (!kStreamQueries) barrier_wait(&barriers->queries_full, item_round);
     for (std::int64_t tile = item.begin; tile < item.end; ++tile) {
       Sum sums[64];
       if constexpr (kStarts) {
-        hopper::barrier_wait(&barriers->full[cursor.slot], cursor.round);
+        barrier_wait(&barriers->full[cursor.slot], cursor.round);
         take_starts(reinterpret_cast<const std::int32_t*>(ring + cursor.slot * slot_bytes), sums);
       }
       hopper::products_fence(sums);
@@ -104,19 +104,19 @@ __device__ void consume(const ScreenArguments& a, Barriers* barriers, const char
                                                  : resident + static_cast<std::size_t>(step) * kQueryStepBytes;
         std::uint64_t queries = hopper::matrix(query_steps + group * 64 * 16, kQueryTile * 16, 128);
         std::uint64_t rows = hopper::matrix(slot, kTableTile * 16, 128);
-        hopper::barrier_wait(&barriers->full[cursor.slot], cursor.round);
+        barrier_wait(&barriers->full[cursor.slot], cursor.round);
         hopper::multiply_steps(sums, queries, rows, kQueryStepBytes >> 4, kTableStepBytes >> 4, steps,
                                !kStarts && step == 0);
         hopper::products_commit();
         if (step > 0) {
           hopper::products_wait<1>();
-          if (lane == 0) hopper::barrier_arrive(&barriers->empty[cursor.before(shape.slots)]);
+          if (lane == 0) barrier_arrive(&barriers->empty[cursor.before(shape.slots)]);
         }
         cursor.advance(shape.slots);
       }
       hopper::products_wait<0>();
       hopper::products_fence(sums);
-      if (lane == 0) hopper::barrier_arrive(&barriers->empty[cursor.before(shape.slots)]);
+      if (lane == 0) barrier_arrive(&barriers->empty[cursor.before(shape.slots)]);
 
       if constexpr (kAll) {
         write_scores(a, sums, first_query, tile, 0);
@@ -130,7 +130,7 @@ __device__ void consume(const ScreenArguments& a, Barriers* barriers, const char
       }
     }
     if constexpr (!kStreamQueries) {
-      if (lane == 0) hopper::barrier_arrive(&barriers->queries_empty);
+      if (lane == 0) barrier_arrive(&barriers->queries_empty);
     }
   }
   if (!kAll && lane == 0) a.streams.counts[stream] = min(passed.count, passed.capacity);
@@ -146,11 +146,11 @@ __global__ void __launch_bounds__(kBlockThreads, 1) screen_kernel(const __grid_c
   char* ring = resident + (kStreamQueries ? 0 : static_cast<std::size_t>(kQueryStepBytes) * a.shape.steps);
   if (threadIdx.x == 0) {
     for (int i = 0; i < a.shape.slots; ++i) {
-      hopper::barrier_init(&barriers->full[i], 1);
-      hopper::barrier_init(&barriers->empty[i], kConsumers / 32);
+      barrier_init(&barriers->full[i], 1);
+      barrier_init(&barriers->empty[i], kConsumers / 32);
     }
-    hopper::barrier_init(&barriers->queries_full, 1);
-    hopper::barrier_init(&barriers->queries_empty, kConsumers / 32);
+    barrier_init(&barriers->queries_full, 1);
+    barrier_init(&barriers->queries_empty, kConsumers / 32);
     hopper::barrier_init_fence();
   }
   __syncthreads();
