@@ -21,13 +21,13 @@
 namespace vicinal {
 namespace {
 
-constexpr std::int64_t kTableRows = 12000;
+constexpr std::int64_t kCloudRows = 12000;
 
 /// Five clouds of one to five eighths of the rows each, and an eighth of noise. Coordinates are multiples of `step`,
 /// of which many pairs of rows have the same distance, or any numbers (0).
 std::vector<double> clouds_and_noise(std::int64_t d, double step) {
-  std::vector<double> rows(static_cast<std::size_t>(kTableRows * d));
-  for (std::int64_t i = 0; i < kTableRows; ++i) {
+  std::vector<double> rows(static_cast<std::size_t>(kCloudRows * d));
+  for (std::int64_t i = 0; i < kCloudRows; ++i) {
     const std::int64_t cloud = i % 8;
     for (std::int64_t j = 0; j < d; ++j) {
       const double u = core::philox_uniform(11, 0, static_cast<std::uint64_t>(i * d + j));
@@ -85,29 +85,29 @@ void expect_lists_of_all_pairs(const TableView& table, KnnOptions options) {
 
 TEST(LeftRows, ListsAreThoseOfAllPairs) {
   const std::vector<double> rows = clouds_and_noise(16, 0);
-  const TableView table(rows.data(), kTableRows, 16);
+  const TableView table(rows.data(), kCloudRows, 16);
   expect_lists_of_all_pairs(table, {.k = 10});
 }
 
 TEST(LeftRows, EqualDistancesAreOrderedById) {
   const std::vector<double> rows = clouds_and_noise(12, 0.25);
   const std::vector<float> narrow(rows.begin(), rows.end());
-  expect_lists_of_all_pairs(TableView(narrow.data(), kTableRows, 12), {.k = 7, .metric = Metric::sqeuclidean});
+  expect_lists_of_all_pairs(TableView(narrow.data(), kCloudRows, 12), {.k = 7, .metric = Metric::sqeuclidean});
 }
 
 TEST(LeftRows, Bytes) {
   const std::vector<double> rows = clouds_and_noise(24, 0);
   std::vector<std::uint8_t> bytes(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) bytes[i] = static_cast<std::uint8_t>(12 * (rows[i] + 10));
-  expect_lists_of_all_pairs(TableView(bytes.data(), kTableRows, 24), {.k = 1});
+  expect_lists_of_all_pairs(TableView(bytes.data(), kCloudRows, 24), {.k = 1});
 }
 
 TEST(LeftRows, SomeRowsAreLeftOutByAFilter) {
   const std::vector<double> rows = clouds_and_noise(9, 0);
-  const std::vector<std::uint64_t> bits((kTableRows + 63) / 64, 0xB7B7B7B7B7B7B7B7U);  // of three quarters of the rows
+  const std::vector<std::uint64_t> bits((kCloudRows + 63) / 64, 0xB7B7B7B7B7B7B7B7U);  // of three quarters of the rows
   KnnOptions options{.k = 32};
   options.filter = bits;
-  expect_lists_of_all_pairs(TableView(rows.data(), kTableRows, 9), options);
+  expect_lists_of_all_pairs(TableView(rows.data(), kCloudRows, 9), options);
 }
 
 // Keys are close to the largest number, or to the smallest one that has all its digits.
@@ -115,33 +115,33 @@ TEST(LeftRows, LargeAndSmallNumbers) {
   for (const double scale : {1e140, 1e152, 1e-150}) {
     std::vector<double> rows = clouds_and_noise(8, 0);
     for (double& x : rows) x *= scale;
-    expect_lists_of_all_pairs(TableView(rows.data(), kTableRows, 8), {.k = 3});
+    expect_lists_of_all_pairs(TableView(rows.data(), kCloudRows, 8), {.k = 3});
   }
 }
 
 // The tree alone would rank a third of all pairs.
 TEST(LeftRows, FewPointsAreRanked) {
   const std::vector<double> rows = clouds_and_noise(16, 0);
-  const TableView table(rows.data(), kTableRows, 16);
+  const TableView table(rows.data(), kCloudRows, 16);
   const Context ctx = Context::cpu({.threads = 2});
   const SearchStats stats = knn(ctx, table, {.k = 10, .method = Method::kdtree}).stats;
-  EXPECT_LT(stats.survivors, kTableRows * kTableRows / 20);
+  EXPECT_LT(stats.survivors, kCloudRows * kCloudRows / 20);
 }
 
 TEST(LeftRows, PointsWithinReachAreCounted) {
   const std::vector<double> rows = clouds_and_noise(8, 0);
   const Context ctx = Context::cpu({.threads = 2});
-  const Searched searched(ctx, TableView(rows.data(), kTableRows, 8), 3);
+  const Searched searched(ctx, TableView(rows.data(), kCloudRows, 8), 3);
   const cpu::Tree& tree = searched.cpu_tree();
   const cpu::TreeKeys keys(ctx, searched.task, tree);
   ASSERT_TRUE(cpu::LeftRows::serve(ctx, searched.task));
   const cpu::LeftRows left(ctx, searched.task, tree, keys, false);
-  EXPECT_EQ(left.points_within(rows.data(), std::numeric_limits<double>::infinity(), kTableRows), kTableRows);
+  EXPECT_EQ(left.points_within(rows.data(), std::numeric_limits<double>::infinity(), kCloudRows), kCloudRows);
   EXPECT_GT(left.points_within(rows.data(), std::numeric_limits<double>::infinity(), 100), 100);
   // Those within the reach are among those that are counted.
   for (const double reach : {0.0, 1.0, 4.0}) {
     std::int64_t within = 0;
-    for (std::int64_t i = 0; i < kTableRows; ++i) {
+    for (std::int64_t i = 0; i < kCloudRows; ++i) {
       double key = 0;
       for (std::int64_t j = 0; j < 8; ++j) {
         const double x = rows[static_cast<std::size_t>(i * 8 + j)] - rows[static_cast<std::size_t>(j)];
@@ -149,16 +149,16 @@ TEST(LeftRows, PointsWithinReachAreCounted) {
       }
       within += key <= reach ? 1 : 0;
     }
-    EXPECT_GE(left.points_within(rows.data(), reach, kTableRows), within) << reach;
+    EXPECT_GE(left.points_within(rows.data(), reach, kCloudRows), within) << reach;
   }
-  EXPECT_LT(left.points_within(rows.data(), 0.0, kTableRows), kTableRows / 20);
+  EXPECT_LT(left.points_within(rows.data(), 0.0, kCloudRows), kCloudRows / 20);
 }
 
 TEST(LeftRows, MemoryIsPlanned) {
   const std::vector<double> rows = clouds_and_noise(8, 0);
   const Context ctx = Context::cpu({.threads = 2});
-  const Searched all(ctx, TableView(rows.data(), kTableRows, 8), 10);
-  const Searched some(ctx, TableView(rows.data(), kTableRows - 2000, 8), 10);
+  const Searched all(ctx, TableView(rows.data(), kCloudRows, 8), 10);
+  const Searched some(ctx, TableView(rows.data(), kCloudRows - 2000, 8), 10);
   const auto bytes = [&](const Searched& searched) {
     return static_cast<double>(cpu::LeftRows::bytes(ctx, searched.task));
   };
@@ -180,12 +180,12 @@ TEST(Polls, RowsThatAreLeft) {
 TEST(Polls, PointsWithinReach) {
   const std::vector<double> rows = clouds_and_noise(8, 0);
   const Context ctx = polled_context();
-  const Searched searched(ctx, TableView(rows.data(), kTableRows, 8), 3);
+  const Searched searched(ctx, TableView(rows.data(), kCloudRows, 8), 3);
   const cpu::Tree& tree = searched.cpu_tree();
   const cpu::TreeKeys keys(ctx, searched.task, tree);
   const cpu::LeftRows left(ctx, searched.task, tree, keys, false);
   const double all = std::numeric_limits<double>::infinity();
-  EXPECT_GE(polls_of([&] { (void)left.points_within(rows.data(), all, kTableRows); }), tree.nodes());
+  EXPECT_GE(polls_of([&] { (void)left.points_within(rows.data(), all, kCloudRows); }), tree.nodes());
 }
 
 // A near row that reaches all points looks into all nodes, one that reaches none into the root alone; what else they
@@ -194,14 +194,14 @@ TEST(Polls, LeavesAroundNearRows) {
   const std::vector<double> rows = clouds_and_noise(8, 0);
   const Context ctx = polled_context();
   const auto polls_with = [&](double limit) {
-    Searched searched(ctx, TableView(rows.data(), kTableRows, 8), 3);
+    Searched searched(ctx, TableView(rows.data(), kCloudRows, 8), 3);
     const cpu::TreeKeys keys(ctx, searched.task, searched.cpu_tree());
     cpu::LeftRows left(ctx, searched.task, searched.cpu_tree(), keys, false);
     left.add(0, false, limit, searched.result);
     return polls_of([&] { left.search(searched.result, [](std::int64_t) {}); });
   };
   const auto polls_of_screens = [&](std::int64_t count) {
-    Searched searched(ctx, TableView(rows.data(), kTableRows, 8), 3);
+    Searched searched(ctx, TableView(rows.data(), kCloudRows, 8), 3);
     kernels::NearestTask task = searched.task;
     std::vector<std::int64_t> some(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) some[static_cast<std::size_t>(i)] = i;
@@ -211,10 +211,10 @@ TEST(Polls, LeavesAroundNearRows) {
     task.some_rows = some;
     return polls_of([&] { cpu::nearest(ctx, task, searched.result); });
   };
-  const Searched searched(ctx, TableView(rows.data(), kTableRows, 8), 3);
+  const Searched searched(ctx, TableView(rows.data(), kCloudRows, 8), 3);
   const std::int64_t nodes = searched.cpu_tree().nodes();
   const std::int64_t width = cpu::simd_kernels(ctx.isa()).tile_rows;
-  const std::int64_t difference = polls_of_screens(kTableRows) - polls_of_screens(width);
+  const std::int64_t difference = polls_of_screens(kCloudRows) - polls_of_screens(width);
   EXPECT_GE(polls_with(std::numeric_limits<double>::max()) - polls_with(0), difference + nodes / 2);
 }
 
