@@ -276,7 +276,8 @@ struct NearestTask {
   std::uint64_t device_bytes_beside = 0;  ///< that the caller holds on the device during the search
   bool pruned = false;                    ///< of fused: the first screen compares the index's pruned rows
   int kept_screens = 0;  ///< of fused: as many screens, the coarsest first, keep packed rows in the index
-  /// Of fused, on the CPU: distinct rows of the index that queries are compared with, ascending; empty: all.
+  /// Of fused with screens, on the CPU: distinct rows of the index, ascending, that alone are compared with the
+  /// queries; empty: all are.
   std::span<const std::int64_t> some_rows;
   Bitmap filter;
   std::span<const std::int64_t> exclude;
@@ -293,8 +294,8 @@ struct NearestTask {
     if (self) return 0;
     return same_rows ? first_query - first_id : kNone;
   }
-  /// Distinct rows that queries are compared with.
-  [[nodiscard]] std::int64_t rows_met() const noexcept {
+  /// The number of distinct rows that are compared with the queries.
+  [[nodiscard]] std::int64_t num_compared_rows() const noexcept {
     return some_rows.empty() ? index->distinct_rows() : static_cast<std::int64_t>(some_rows.size());
   }
   /// Larger keys are of no use to the list of a query.
@@ -361,16 +362,16 @@ struct Choice {
   const char* reason = "";
 };
 
-/// Queries of a search in a tree that are left to screens, as those that would touch many rows.
+/// What queries cost that a search in a tree leaves to screens, as those that would touch many rows.
 struct LeftToScreens {
-  double from = kInfinity;  ///< rows that a query would touch that is left
-  double asked = 0;         ///< rows that it touches until then
-  double share = 1;         ///< of the time that touching all of them would take, the screens take
-  double most = kInfinity;  ///< rows whose touching takes as long as the screens take at most
+  double min_rows = kInfinity;  ///< a query is left that would touch more rows
+  double rows_before = 0;       ///< rows that it has touched when it is left
+  double share = 1;             ///< of the time for touching all of its rows that screens take instead,
+  double max_rows = kInfinity;  ///< but at most the time for touching so many
 
-  /// Rows whose touching takes as long as a query that would touch `rows`.
-  [[nodiscard]] double worth(double rows) const noexcept {
-    return rows <= from ? rows : asked + std::min(share * rows, most);
+  /// The rows whose touching takes as long as a query that would touch `rows`.
+  [[nodiscard]] double rows_worth(double rows) const noexcept {
+    return rows <= min_rows ? rows : std::max(min_rows, rows_before + std::min(share * rows, max_rows));
   }
 };
 
@@ -384,7 +385,7 @@ struct Costs {
   double tree_query = 0;      ///< searching in it: for each query
   double tree_row = 0;        ///< and for each row a query touches
   double tree_row_alone = 0;  ///< and at least, however few queries there are: a query does not share its rows
-  LeftToScreens left;
+  LeftToScreens left_to_screens;
 };
 
 /// A k-nearest search that is repeated with other queries, as many. Takes no memory and starts no thread after its

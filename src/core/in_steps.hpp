@@ -24,6 +24,16 @@ void resize_in_steps(const Context& ctx, std::vector<T>& values, std::int64_t si
   values.resize(static_cast<std::size_t>(size));
 }
 
+/// Resizes `values` to 0, 1, ..., size - 1. Throws `cancelled`.
+inline void number_in_steps(const Context& ctx, std::vector<std::int64_t>& values, std::int64_t size) {
+  values.clear();
+  values.reserve(static_cast<std::size_t>(size));
+  for (std::int64_t i = 0; i < size; ++i) {
+    if (i % kElementsPerStep == 0) ctx.check_cancelled();
+    values.push_back(i);
+  }
+}
+
 /// Copies all values to `to`, which has room for them. Throws `cancelled`.
 template <class T>
 void copy_in_steps(const Context& ctx, const std::vector<T>& values, T* to) {

@@ -64,7 +64,7 @@ class CpuNearest final : public NearestBackend {
     const bool quick = simd.quick[cpu::screen_index(ScreenType::int8)];
     const bool bytes = quick && screens(ctx, task).rfind("int8", 0) == 0;
     Costs costs = cpu::costs(ctx, task, bytes);
-    if (cpu::self_lists_may_serve(ctx, task)) costs.left = cpu::LeftRows::costs(ctx, task);
+    if (cpu::self_lists_may_serve(ctx, task)) costs.left_to_screens = cpu::LeftRows::costs(ctx, task);
     return costs;
   }
   std::string screens(const Context& ctx, const NearestTask& task) const override {

@@ -57,11 +57,11 @@ double more_entries(const kernels::NearestTask& task) {
   return std::max(static_cast<double>(task.k) - kUsualList, 0.0);
 }
 
-double pairs_seconds(const Context& ctx, const kernels::NearestTask& task, bool bytes) {
-  const auto queries = static_cast<double>(task.queries.rows());
+/// Of one query and all rows, on one core.
+double pairs_seconds(Isa isa, const kernels::NearestTask& task, bool bytes) {
   const auto rows = static_cast<double>(task.index->distinct_rows());
   const auto columns = static_cast<double>(task.queries.cols());
-  const Rates rates = rates_of(ctx.isa());
+  const Rates rates = rates_of(isa);
   double seconds = (columns + kDirectMore) / rates.direct;
   if (task.method == Method::fused) {
     seconds = bytes ? (columns + kBytesMore) / rates.bytes : (columns + kFusedMore) / rates.fused;
@@ -73,10 +73,21 @@ double pairs_seconds(const Context& ctx, const kernels::NearestTask& task, bool 
   } else {
     each += rates.entry * more_entries(task);
   }
-  return queries * each / ctx.threads();
+  return each;
+}
+
+/// Of a row that a tree touches, on one core.
+double tree_row_seconds(Isa isa, const kernels::NearestTask& task, double cached) {
+  const Rates rates = rates_of(isa);
+  const double column = task.metric == Metric::minkowski ? 1.5 / kPowers : cached * rates.tree_column;
+  return cached * rates.tree_row + column * static_cast<double>(task.queries.cols());
 }
 
 }  // namespace
+
+std::int64_t tree_rows_of_screens(Isa isa, const kernels::NearestTask& task, bool bytes) {
+  return static_cast<std::int64_t>(pairs_seconds(isa, task, bytes) / tree_row_seconds(isa, task, 1));
+}
 
 kernels::Costs costs(const Context& ctx, const kernels::NearestTask& task, bool bytes) {
   const Rates rates = rates_of(ctx.isa());
@@ -84,14 +95,14 @@ kernels::Costs costs(const Context& ctx, const kernels::NearestTask& task, bool 
   const TableView& table = task.index->table;
   const double bytes_read = static_cast<double>(table.rows()) * columns * static_cast<double>(size_of(table.dtype()));
   const double cached = bytes_read <= kCacheBytes ? kInCache : 1;
-  const double tree_column = task.metric == Metric::minkowski ? 1.5 / kPowers : cached * rates.tree_column;
   kernels::Costs costs;
-  costs.brute = pairs_seconds(ctx, task, bytes);
-  costs.brute_fine = pairs_seconds(ctx, task, false);
+  const double queries = static_cast<double>(task.queries.rows()) / ctx.threads();
+  costs.brute = queries * pairs_seconds(ctx.isa(), task, bytes);
+  costs.brute_fine = queries * pairs_seconds(ctx.isa(), task, false);
   if (task.method == Method::fused) costs.rank = (columns + kRankMore) / rates.direct / ctx.threads();
   costs.tree_build = (rates.build_row + rates.build_column * columns) / ctx.threads();
   costs.tree_query = (cached * rates.tree_query + rates.entry * more_entries(task)) / ctx.threads();
-  costs.tree_row = (cached * rates.tree_row + tree_column * columns) / ctx.threads();
+  costs.tree_row = tree_row_seconds(ctx.isa(), task, cached) / ctx.threads();
   return costs;
 }
 

@@ -29,7 +29,7 @@ Search::Search(const Context& ctx, const kernels::NearestTask& task, kernels::Ne
       result_(result),
       simd_(simd_kernels(ctx.isa())),
       d_(task.queries.cols()),
-      n_(task.rows_met()),
+      n_(task.num_compared_rows()),
       types_(screen_types(task, simd_)),
       sizes_(task, simd_, types_),
       splits_rows_(given == nullptr && splits_rows(ctx, task, sizes_, screened())),
@@ -137,7 +137,7 @@ std::unique_ptr<RowBlock> Search::worker_block(std::span<const Screen> screens) 
   return std::make_unique<RowBlock>(task_, simd_, sizes_.block, screens);
 }
 
-// Gives a block the next rows of the table, or of those that queries are compared with.
+// Gives a block the rows of that number among the table's blocks, or among those of the rows that are compared.
 void Search::assign_block(RowBlock& block, std::int64_t number) const {
   const std::int64_t first = number * sizes_.block;
   const std::int64_t count = std::min(n_ - first, sizes_.block);

@@ -22,7 +22,7 @@ constexpr std::int64_t kFewestBlocks = 8;                    // of a table that 
 
 Sizes::Sizes(const kernels::NearestTask& task, const SimdKernels& simd, const std::vector<ScreenType>& screens) {
   const bool screened = !screens.empty();
-  const std::int64_t n = task.rows_met();
+  const std::int64_t n = task.num_compared_rows();
   const std::int64_t m = task.queries.rows();
   const std::int64_t d = task.queries.cols();
   const std::int64_t quantum = kMaxTileRows;
@@ -58,7 +58,7 @@ bool ranks_single_rows(const kernels::NearestTask& task, bool screened) {
 }
 
 std::int64_t parts_of(const kernels::NearestTask& task, const Sizes& sizes) {
-  const std::int64_t blocks = (task.rows_met() + sizes.block - 1) / sizes.block;
+  const std::int64_t blocks = (task.num_compared_rows() + sizes.block - 1) / sizes.block;
   const bool lists = task.collect == kernels::Collect::k_list && task.queries.rows() <= sizes.batch &&
                      task.k <= kPartLists / 16 / kMostParts / task.queries.rows();
   return task.kept_screens > 0 && task.some_rows.empty() && lists && blocks >= kFewestBlocks

@@ -216,10 +216,11 @@ double brute_seconds(const Context& ctx, const NearestTask& task) {
   return costs.brute + ranking_seconds(ctx, task, costs);
 }
 
-double tree_search_seconds(const Context& ctx, const NearestTask& task, double rows_a_query) {
-  const kernels::Costs costs = costs_of(ctx, task);
+double tree_search_seconds(const Context& ctx, const NearestTask& task, double rows_a_query, bool coarse_screen) {
+  kernels::Costs costs = costs_of(ctx, task);
   const auto queries = static_cast<double>(task.queries.rows());
-  const double rows = costs.left.worth(rows_a_query);
+  if (!coarse_screen && costs.brute > 0) costs.left_to_screens.max_rows *= costs.brute_fine / costs.brute;
+  const double rows = costs.left_to_screens.rows_worth(rows_a_query);
   return costs.tree_start + std::max(queries * (costs.tree_query + rows * costs.tree_row), rows * costs.tree_row_alone);
 }
 
@@ -270,6 +271,10 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
 
   TreeForecast forecast;
   forecast.brute_seconds = brute_seconds;
+  const auto search_seconds = [&] {
+    const bool coarse_screen = !(forecast.brute_seconds > brute_seconds);
+    return tree_search_seconds(ctx, task, forecast.rows_a_query, coarse_screen);
+  };
   // A tree that stands is asked itself: by a few queries first, by more where they say that it may pay, by no more
   // where there is no doubt left.
   const auto ask = [&](const kernels::Tree& tree) {
@@ -279,7 +284,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
       const auto rows = touched(ctx, task, index, tree, queries.view, widest.k);
       if (!rows) return false;
       forecast.rows_a_query = *rows;
-      forecast.seconds = tree_search_seconds(ctx, task, *rows);
+      forecast.seconds = search_seconds();
       if (count >= most || forecast.seconds > forecast.brute_seconds / 2) break;
       if (count > kTrialQueries[0] && forecast.seconds < kWideMargin * forecast.brute_seconds) break;
     }
@@ -304,7 +309,9 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     const bool corrected = forecast.brute_seconds > brute_seconds;
     if (screen_tried || corrected || forecast.seconds < brute_seconds || costs.brute_fine <= costs.brute) return;
     screen_tried = true;
-    if (trial->leaves_coarse_screen(ctx, task)) forecast.brute_seconds += costs.brute_fine - costs.brute;
+    if (!trial->leaves_coarse_screen(ctx, task)) return;
+    forecast.brute_seconds += costs.brute_fine - costs.brute;
+    forecast.seconds = build_seconds(costs, n) + search_seconds();
   };
   double last_rows = 0;
   double last_size = 0;
@@ -336,7 +343,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     last_size = sampled;
     // However slowly it grows from here on: is it too much already?
     forecast.rows_a_query = last_rows * std::pow(static_cast<double>(n) / last_size, kSlowestGrowth);
-    forecast.seconds = build_seconds(costs, n) + tree_search_seconds(ctx, task, forecast.rows_a_query);
+    forecast.seconds = build_seconds(costs, n) + search_seconds();
     correct_brute();
     if (part == 64 && forecast.seconds > forecast.brute_seconds) {
       forecast.at_least = true;
@@ -351,7 +358,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     if (!ask_own()) return std::nullopt;
   } else {
     forecast.rows_a_query = last_rows * std::pow(static_cast<double>(n) / last_size, kGrowthSlows * exponent);
-    forecast.seconds = build_seconds(costs, n) + tree_search_seconds(ctx, task, forecast.rows_a_query);
+    forecast.seconds = build_seconds(costs, n) + search_seconds();
   }
   correct_brute();
   return forecast;

@@ -34,6 +34,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const kernels::Nea
                                           bool may_build);
 
 /// Seconds of a search in a tree that touches `rows_a_query`, the tree's building not included.
-double tree_search_seconds(const Context& ctx, const kernels::NearestTask& task, double rows_a_query);
+double tree_search_seconds(const Context& ctx, const kernels::NearestTask& task, double rows_a_query,
+                           bool coarse_screen = true);
 
 }  // namespace vicinal

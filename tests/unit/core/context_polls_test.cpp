@@ -233,6 +233,9 @@ TEST(Polls, LargeArraysInSteps) {
   EXPECT_EQ(polls_of([&] { core::resize_in_steps(ctx, values, kSize); }), 3);
   std::vector<std::uint8_t> copies(values.size());
   EXPECT_EQ(polls_of([&] { core::copy_in_steps(ctx, values, copies.data()); }), 3);
+  std::vector<std::int64_t> numbers;
+  EXPECT_EQ(polls_of([&] { core::number_in_steps(ctx, numbers, kSize); }), 3);
+  EXPECT_EQ(numbers.back(), kSize - 1);
 }
 
 // Labels and keys that a caller asks for: zeroed, read, and those of rows without weight put among the others.

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "backend/index_access.hpp"
+#include "core/distance.hpp"
+#include "core/half.hpp"
 #include "core/philox.hpp"
 #include "counted_polls.hpp"
 #include "cpu/nearest/ladder.hpp"
@@ -17,11 +20,12 @@
 #include "isas.hpp"
 #include "simd/kernels.hpp"
 #include "vicinal/knn.hpp"
+#include "vicinal/spanning_tree.hpp"
 
 namespace vicinal {
 namespace {
 
-constexpr std::int64_t kCloudRows = 12000;
+constexpr std::int64_t kCloudRows = 12007;  // the last panel has fewer rows
 
 /// Five clouds of one to five eighths of the rows each, and an eighth of noise. Coordinates are multiples of `step`,
 /// of which many pairs of rows have the same distance, or any numbers (0).
@@ -75,11 +79,14 @@ void expect_lists_of_all_pairs(const TableView& table, KnnOptions options) {
   ASSERT_EQ(wanted.stats.distinct_rows, table.rows());  // or no row is left
   options.method = Method::kdtree;
   for (const Isa isa : isas()) {
+    std::vector<std::int64_t> survivors;
     for (const int threads : {1, 3}) {
       const NeighborGraph found = knn(Context::cpu({.threads = threads, .isa = isa}), table, options);
       EXPECT_EQ(found.ids, wanted.ids) << name_of(isa) << ", " << threads << " threads";
       EXPECT_EQ(found.distances, wanted.distances);
+      survivors.push_back(found.stats.survivors);
     }
+    EXPECT_EQ(survivors[0], survivors[1]) << name_of(isa);
   }
 }
 
@@ -119,13 +126,101 @@ TEST(LeftRows, LargeAndSmallNumbers) {
   }
 }
 
+TEST(LeftRows, ListsWithinARadiusMayBeShort) {
+  const std::vector<double> rows = clouds_and_noise(16, 0);
+  KnnOptions options{.k = 32};
+  options.max_radius = 1.7;
+  const TableView table(rows.data(), kCloudRows, 16);
+  const NeighborGraph graph = knn(Context::cpu({.threads = 2}), table, options);
+  ASSERT_LT(std::ssize(graph.ids), kCloudRows * options.k);
+  expect_lists_of_all_pairs(table, options);
+}
+
+// Rows of float16 are materialised; each second column of a wider table does not lie beside the next.
+TEST(LeftRows, RowsThatAreNotReadInPlace) {
+  const std::vector<double> rows = clouds_and_noise(16, 0);
+  std::vector<std::uint16_t> halves(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) halves[i] = core::half_bits(rows[i], core::HalfRounding::nearest_even);
+  expect_lists_of_all_pairs(TableView(halves.data(), DType::float16, kCloudRows, 16, 16), {.k = 5});
+  expect_lists_of_all_pairs(TableView(rows.data(), DType::float64, kCloudRows, 8, 16, 2), {.k = 5});
+}
+
+// A few rows between two clouds of so few that their rows stay in the tree.
+TEST(LeftRows, FewAreSearchedForInTheTree) {
+  constexpr std::int64_t kColumns = 8;
+  std::vector<float> rows = polled_rows(kCloudRows, kColumns);
+  for (std::int64_t i = 0; i < kCloudRows; ++i) {
+    for (std::int64_t j = 1; j < kColumns; ++j) rows[static_cast<std::size_t>(i * kColumns + j)] *= 1e-3F;
+    if (i % 1000 == 7) rows[static_cast<std::size_t>(i * kColumns + 1)] += 30;
+  }
+  expect_lists_of_all_pairs(TableView(rows.data(), kCloudRows, kColumns), {.k = 10});
+}
+
+TEST(LeftRows, SpanningTreeIsThatOfAllPairs) {
+  const std::vector<double> rows = clouds_and_noise(16, 0);
+  const TableView table(rows.data(), kCloudRows, 16);
+  const Context ctx = Context::cpu({.threads = 2});
+  const SpanningTree wanted = minimum_spanning_tree(ctx, table, {.min_samples = 5, .method = Method::fused});
+  const SpanningTree found = minimum_spanning_tree(ctx, table, {.min_samples = 5, .method = Method::kdtree});
+  EXPECT_EQ(found.a, wanted.a);
+  EXPECT_EQ(found.b, wanted.b);
+  EXPECT_EQ(found.lengths, wanted.lengths);
+  EXPECT_EQ(found.core_distances, wanted.core_distances);
+}
+
 // The tree alone would rank a third of all pairs.
 TEST(LeftRows, FewPointsAreRanked) {
   const std::vector<double> rows = clouds_and_noise(16, 0);
   const TableView table(rows.data(), kCloudRows, 16);
   const Context ctx = Context::cpu({.threads = 2});
-  const SearchStats stats = knn(ctx, table, {.k = 10, .method = Method::kdtree}).stats;
-  EXPECT_LT(stats.survivors, kCloudRows * kCloudRows / 20);
+  EXPECT_LT(knn(ctx, table, {.k = 10, .method = Method::kdtree}).stats.survivors, kCloudRows * kCloudRows / 20);
+}
+
+// A list that is not full says nothing about the reach of its row.
+TEST(LeftRows, RowsWithoutALimitStayInTheTree) {
+  const std::vector<double> rows = clouds_and_noise(16, 0);
+  const TableView table(rows.data(), kCloudRows, 16);
+  const Context ctx = Context::cpu({.threads = 2});
+  std::vector<std::uint64_t> bits((kCloudRows + 63) / 64, 0);
+  for (std::int64_t i = 0; i < kCloudRows; i += 128) bits[static_cast<std::size_t>(i / 64)] |= 1;
+  KnnOptions options{.k = 10};
+  options.filter = bits;
+  options.method = Method::direct;
+  const NeighborGraph wanted = knn(ctx, table, options);
+  options.method = Method::kdtree;
+  const NeighborGraph found = knn(ctx, table, options);
+  EXPECT_EQ(found.ids, wanted.ids);
+  EXPECT_EQ(found.distances, wanted.distances);
+  EXPECT_GT(found.stats.survivors, 1000 * kCloudRows);  // ranked in the tree
+}
+
+TEST(LeftRows, ProgressGrows) {
+  const std::vector<double> rows = clouds_and_noise(16, 0);
+  std::vector<double> reports;
+  const auto progress = [&](std::string_view stage, double done) {
+    if (stage == "search") reports.push_back(done);
+  };
+  const Context ctx = Context::cpu({.threads = 1, .progress = progress});
+  (void)knn(ctx, TableView(rows.data(), kCloudRows, 16), {.k = 10, .method = Method::kdtree});
+  ASSERT_FALSE(reports.empty());
+  EXPECT_TRUE(std::is_sorted(reports.begin(), reports.end()));
+  EXPECT_LE(reports.back(), 1);
+}
+
+TEST(LeftRows, ReachGrowsWithTheLimit) {
+  cpu::KnownReach known;
+  EXPECT_EQ(known.of(1), cpu::Reach::unknown);
+  known.note(1, cpu::Reach::few);
+  known.note(3, cpu::Reach::near);
+  known.note(4, cpu::Reach::near);
+  known.note(6, cpu::Reach::far);
+  EXPECT_EQ(known.of(0.5), cpu::Reach::few);
+  EXPECT_EQ(known.of(1), cpu::Reach::few);
+  EXPECT_EQ(known.of(2), cpu::Reach::unknown);
+  EXPECT_EQ(known.of(3.5), cpu::Reach::near);
+  EXPECT_EQ(known.of(5), cpu::Reach::unknown);
+  EXPECT_EQ(known.of(6), cpu::Reach::far);
+  EXPECT_EQ(known.of(7), cpu::Reach::far);
 }
 
 TEST(LeftRows, PointsWithinReachAreCounted) {
@@ -142,12 +237,7 @@ TEST(LeftRows, PointsWithinReachAreCounted) {
   for (const double reach : {0.0, 1.0, 4.0}) {
     std::int64_t within = 0;
     for (std::int64_t i = 0; i < kCloudRows; ++i) {
-      double key = 0;
-      for (std::int64_t j = 0; j < 8; ++j) {
-        const double x = rows[static_cast<std::size_t>(i * 8 + j)] - rows[static_cast<std::size_t>(j)];
-        key = std::fma(x, x, key);
-      }
-      within += key <= reach ? 1 : 0;
+      within += core::euclidean_key(rows.data(), rows.data() + i * 8, 8) <= reach ? 1 : 0;
     }
     EXPECT_GE(left.points_within(rows.data(), reach, kCloudRows), within) << reach;
   }
@@ -155,26 +245,67 @@ TEST(LeftRows, PointsWithinReachAreCounted) {
 }
 
 TEST(LeftRows, MemoryIsPlanned) {
-  const std::vector<double> rows = clouds_and_noise(8, 0);
+  constexpr std::int64_t kMore = 30000;
+  constexpr std::int64_t kFewer = 20000;  // more than are searched for at once
+  const std::vector<float> rows = polled_rows(kMore, 8);
   const Context ctx = Context::cpu({.threads = 2});
-  const Searched all(ctx, TableView(rows.data(), kCloudRows, 8), 10);
-  const Searched some(ctx, TableView(rows.data(), kCloudRows - 2000, 8), 10);
+  const Searched more(ctx, TableView(rows.data(), kMore, 8), 10);
+  const Searched fewer(ctx, TableView(rows.data(), kFewer, 8), 10);
   const auto bytes = [&](const Searched& searched) {
     return static_cast<double>(cpu::LeftRows::bytes(ctx, searched.task));
   };
-  // What is left of a row, its place in three arrays of an index and among those around near rows, and its bytes as
-  // the coarsest screen packs them.
-  EXPECT_GE(bytes(all) - bytes(some), 2000.0 * (1 + 4 * 8 + 8));
+  const auto packed = [&](const Searched& searched) {
+    kernels::NearestTask task = searched.task;
+    task.method = Method::fused;
+    return static_cast<double>(cpu::packed_needs(ctx, task).front().bytes);
+  };
+  // The reach of a row, its place in three arrays of an index and among those around near rows, and its packed bytes.
+  constexpr double kRowBytes = 1 + 4 * 8;
+  EXPECT_GE(bytes(more) - bytes(fewer), (kMore - kFewer) * kRowBytes + packed(more) - packed(fewer));
 }
 
-// Rows are looked through twice: for near ones and for far ones.
+// All rows are counted; where some are left, all are looked through for near ones and for far ones, or for all.
 TEST(Polls, RowsThatAreLeft) {
   const std::vector<float> rows = polled_rows(kManyRows, 8);
   const Context ctx = polled_context();
   Searched searched(ctx, TableView(rows.data(), kManyRows, 8), 1);
   const cpu::TreeKeys keys(ctx, searched.task, searched.cpu_tree());
   cpu::LeftRows left(ctx, searched.task, searched.cpu_tree(), keys, false);
-  EXPECT_GE(polls_of([&] { left.search(searched.result, [](std::int64_t) {}); }), 4);
+  const auto polls = [&] { return polls_of([&] { left.search(searched.result, [](double) {}); }); };
+  EXPECT_EQ(polls(), kManyRows / kBetweenLooks);
+}
+
+TEST(LeftRows, LeavesWithinReachAreTakenAsPanels) {
+  const std::vector<double> rows = clouds_and_noise(8, 0);
+  const Context ctx = Context::cpu({.threads = 2});
+  const Searched searched(ctx, TableView(rows.data(), kCloudRows, 8), 3);
+  const cpu::Tree& tree = searched.cpu_tree();
+  const cpu::TreeKeys keys(ctx, searched.task, tree);
+  const std::vector<std::int64_t>& order = tree.shape().order;
+  for (const double limit : {0.0, 1.0, 9.0}) {
+    std::vector<cpu::RowRun> runs;
+    for (const std::int64_t row : {std::int64_t{5}, std::int64_t{7}, kCloudRows - 1}) {
+      const std::vector<double> at(rows.begin() + row * 8, rows.begin() + row * 8 + 8);
+      runs.push_back({at, at, limit});
+    }
+    std::vector<std::int64_t> places;
+    take_leaves(ctx, tree, keys, runs, 16, places);
+    EXPECT_TRUE(std::is_sorted(places.begin(), places.end()));
+    EXPECT_LT(std::ssize(places), kCloudRows);
+    for (std::size_t i = 0; i < places.size(); ++i) {  // whole panels
+      const bool begins = i == 0 || places[i - 1] != places[i] - 1;
+      const bool ends = i + 1 == places.size() || places[i + 1] != places[i] + 1;
+      EXPECT_TRUE(!begins || places[i] % 16 == 0);
+      EXPECT_TRUE(!ends || places[i] % 16 == 15 || places[i] == kCloudRows - 1);
+    }
+    for (std::int64_t place = 0; place < kCloudRows; ++place) {
+      const double* const y = rows.data() + order[static_cast<std::size_t>(place)] * 8;
+      const bool within = std::any_of(runs.begin(), runs.end(), [&](const cpu::RowRun& run) {
+        return core::euclidean_key(run.low.data(), y, 8) <= limit;
+      });
+      EXPECT_TRUE(!within || std::binary_search(places.begin(), places.end(), place)) << place;
+    }
+  }
 }
 
 TEST(Polls, PointsWithinReach) {
@@ -188,34 +319,19 @@ TEST(Polls, PointsWithinReach) {
   EXPECT_GE(polls_of([&] { (void)left.points_within(rows.data(), all, kCloudRows); }), tree.nodes());
 }
 
-// A near row that reaches all points looks into all nodes, one that reaches none into the root alone; what else they
-// take is the search by screens, once with all rows of the table and once with none.
-TEST(Polls, LeavesAroundNearRows) {
+TEST(Polls, LeavesWithinReach) {
   const std::vector<double> rows = clouds_and_noise(8, 0);
   const Context ctx = polled_context();
-  const auto polls_with = [&](double limit) {
-    Searched searched(ctx, TableView(rows.data(), kCloudRows, 8), 3);
-    const cpu::TreeKeys keys(ctx, searched.task, searched.cpu_tree());
-    cpu::LeftRows left(ctx, searched.task, searched.cpu_tree(), keys, false);
-    left.add(0, false, limit, searched.result);
-    return polls_of([&] { left.search(searched.result, [](std::int64_t) {}); });
-  };
-  const auto polls_of_screens = [&](std::int64_t count) {
-    Searched searched(ctx, TableView(rows.data(), kCloudRows, 8), 3);
-    kernels::NearestTask task = searched.task;
-    std::vector<std::int64_t> some(static_cast<std::size_t>(count));
-    for (std::int64_t i = 0; i < count; ++i) some[static_cast<std::size_t>(i)] = i;
-    task.method = Method::fused;
-    task.self = false;
-    task.queries = task.queries.slice(0, 1);
-    task.some_rows = some;
-    return polls_of([&] { cpu::nearest(ctx, task, searched.result); });
-  };
   const Searched searched(ctx, TableView(rows.data(), kCloudRows, 8), 3);
-  const std::int64_t nodes = searched.cpu_tree().nodes();
-  const std::int64_t width = cpu::simd_kernels(ctx.isa()).tile_rows;
-  const std::int64_t difference = polls_of_screens(kCloudRows) - polls_of_screens(width);
-  EXPECT_GE(polls_with(std::numeric_limits<double>::max()) - polls_with(0), difference + nodes / 2);
+  const cpu::Tree& tree = searched.cpu_tree();
+  const cpu::TreeKeys keys(ctx, searched.task, tree);
+  const std::vector<double> at(rows.begin(), rows.begin() + 8);
+  const cpu::RowRun run{at, at, std::numeric_limits<double>::max()};
+  std::vector<std::int64_t> places;
+  EXPECT_GE(polls_of([&] { take_leaves(ctx, tree, keys, {&run, 1}, 16, places); }), tree.nodes());
+  std::vector<std::int64_t> all(kCloudRows);
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_EQ(places, all);
 }
 
 }  // namespace

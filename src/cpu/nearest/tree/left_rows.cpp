@@ -3,63 +3,99 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
-#include <numeric>
 #include <span>
+#include <string_view>
 
 #include "core/context_state.hpp"
 #include "core/in_steps.hpp"
-#include "core/infinity.hpp"
 #include "core/poll.hpp"
 #include "core/table_access.hpp"
 #include "cpu/nearest/cost.hpp"
 #include "cpu/nearest/gathered.hpp"
 #include "cpu/nearest/ladder.hpp"
 #include "cpu/nearest/nearest.hpp"
+#include "cpu/nearest/tree/search.hpp"
 #include "simd/kernels.hpp"
 
 namespace vicinal::cpu {
 namespace {
 
-constexpr std::int64_t kLeftRowsAtOnce = 16384;
-constexpr std::int64_t kNearRowsAtOnce = 2048;  // more have more leaves around them
-constexpr std::int64_t kRunRows = 128;          // near rows that share a box
-constexpr std::size_t kKeptScreens = 2;         // the coarsest, whose rows are packed once for all searches
-constexpr std::int64_t kPointsToAsk = 512;
-constexpr std::int64_t kPointsOfNear = 2048;
-constexpr double kShareOfNear = 1.0 / 3;  // of the time that a tree takes for a near row; 1,000,000 rows of 16 columns
 constexpr std::int64_t kMinTableRows = 8192;
 constexpr std::int64_t kMinTableColumns = 8;  // in fewer, boxes keep rows apart
 constexpr std::int64_t kMaxTableColumns = 4096;
+constexpr std::int64_t kPointsBefore = 512;
+constexpr std::int64_t kPointsOfNear = 2048;
+constexpr double kShareOfNear = 1.0 / 3;        // of the time in the tree; measured: 1,000,000 rows of 16 columns
+constexpr std::int64_t kMinLeftRows = 256;      // fewer are not worth packing the table
+constexpr std::int64_t kMaxFarRows = 16384;     // of a search
+constexpr std::int64_t kMaxNearRows = 2048;     // a larger search has more leaves within reach
+constexpr std::int64_t kMaxNearPoints = 65536;  // from the first near row of a search to its last one
+constexpr std::int64_t kMaxRunRows = 128;
+constexpr std::int64_t kMaxRunPoints = 1024;
+constexpr std::int64_t kMaxQueryBytes = std::int64_t{64} << 20;
+constexpr std::size_t kKeptScreens = 2;  // the coarsest, whose rows are packed once for all searches
 
-/// The search of rows of the task by screens, of as many as are searched for at once.
+/// The search of rows of the task by screens, with as many queries as it has at most.
 kernels::NearestTask by_screens(const Context& ctx, const kernels::NearestTask& task) {
   const TableView& table = task.index->table;
+  const std::int64_t fitting = std::max(kMaxNearRows, kMaxQueryBytes / (table.cols() * size_of(table.dtype())));
   kernels::NearestTask some = task;
   some.method = Method::fused;
   some.tree = nullptr;
-  some.queries = TableView(table.data(), table.dtype(), std::min(table.rows(), kLeftRowsAtOnce), table.cols(),
+  some.queries = TableView(table.data(), table.dtype(), std::min({table.rows(), kMaxFarRows, fitting}), table.cols(),
                            table.row_stride(), table.col_stride());
   some.self = false;
+  some.same_rows = false;
   some.any_order = false;
+  some.pruned = false;
   some.kept_screens = static_cast<int>(std::min(kKeptScreens, screen_types(some, simd_kernels(ctx.isa())).size()));
   return some;
 }
 
-/// Points that a tree ranks in the time in which screens compare a row with the whole table.
-std::int64_t points_of_table(const Context& ctx, const kernels::NearestTask& some) {
+std::int64_t far_points(const Context& ctx, const kernels::NearestTask& some) {
   const bool bytes = screen_types(some, simd_kernels(ctx.isa())).front() == ScreenType::int8;
-  const kernels::Costs costs = cpu::costs(ctx, some, bytes);
-  return static_cast<std::int64_t>(costs.brute / static_cast<double>(some.queries.rows()) / costs.tree_row);
+  return tree_rows_of_screens(ctx.isa(), some, bytes);
 }
-
-std::int64_t near_of(std::int64_t points_of_far) {
-  return std::min(points_of_far / 4, kPointsOfNear);
+std::int64_t near_points(std::int64_t far_points) {
+  return std::min(far_points / 4, kPointsOfNear);
 }
-std::int64_t asked_of(std::int64_t points_of_far) {
-  return std::min(points_of_far / 8, kPointsToAsk);
+std::int64_t points_before_look(std::int64_t far_points) {
+  return std::min(far_points / 8, kPointsBefore);
 }
 
 }  // namespace
+
+void take_leaves(const Context& ctx, const Tree& tree, const TreeKeys& keys, std::span<const RowRun> runs,
+                 std::int64_t width, std::vector<std::int64_t>& places) {
+  const std::int64_t n = std::ssize(tree.shape().order);
+  places.clear();
+  std::int64_t panel = 0;  // that is taken next, or a later one
+  std::vector<std::int64_t> children = {0};
+  while (!children.empty()) {
+    const Tree::Child& child = tree.child(children.back());
+    children.pop_back();
+    if (child.size > 0) {
+      panel = std::max(panel, child.first / width);
+      for (; panel <= (child.first + child.size - 1) / width; ++panel) {
+        for (std::int64_t at = panel * width; at < std::min(n, (panel + 1) * width); ++at) places.push_back(at);
+      }
+      continue;
+    }
+    ctx.check_cancelled();
+    alignas(64) double box_keys[kTreeWidth];
+    const std::uint32_t lanes = tree.lanes(child.at);
+    std::uint32_t near = 0;
+    for (const RowRun& run : runs) {
+      near |= keys.boxes_of_box(run.low.data(), run.high.data(), tree.boxes(child.at), run.limit, box_keys) & lanes;
+      if (near == lanes) break;
+    }
+    while (near != 0) {  // the first child is taken first
+      const int lane = std::bit_width(near) - 1;
+      near ^= std::uint32_t{1} << lane;
+      children.push_back(Tree::child_of(child.at, lane));
+    }
+  }
+}
 
 bool LeftRows::serve(const Context& ctx, const kernels::NearestTask& task) {
   const TableView& table = task.index->table;
@@ -73,39 +109,52 @@ std::uint64_t LeftRows::bytes(const Context& ctx, const kernels::NearestTask& ta
   const TableView& table = task.index->table;
   const auto rows = static_cast<std::uint64_t>(table.rows());
   const std::int64_t row_bytes = table.cols() * size_of(table.dtype());
-  const std::uint64_t runs = kNearRowsAtOnce / kRunRows * static_cast<std::uint64_t>(2 * table.cols() + 8);
+  constexpr std::int64_t kMaxRuns = kMaxNearRows / kMaxRunRows + kMaxNearPoints / kMaxRunPoints + 1;
+  const std::uint64_t runs = kMaxRuns * static_cast<std::uint64_t>(2 * table.cols() + 16) * sizeof(double);
   const kernels::NearestTask some = by_screens(ctx, task);
-  const std::vector<kernels::PackedNeed> packed = packed_needs(ctx, some);
   kernels::NearestTask one_row = some;  // of which rows are ranked one by one, whatever their type
   one_row.queries = some.queries.slice(0, 1);
-  std::uint64_t bytes = nearest_scratch(ctx, some) + nearest_scratch(ctx, one_row) + runs * sizeof(double);
+  std::uint64_t bytes = nearest_scratch(ctx, some) + nearest_scratch(ctx, one_row) + runs;
+  const std::vector<kernels::PackedNeed> packed = packed_needs(ctx, some);
   for (int screen = 0; screen < some.kept_screens; ++screen) bytes += packed[static_cast<std::size_t>(screen)].bytes;
-  return bytes + rows * (2 + 4 * sizeof(std::int64_t)) +
+  return bytes + rows * (1 + 4 * sizeof(std::int64_t)) +
          static_cast<std::uint64_t>(some.queries.rows() * (row_bytes + 16 * task.k + 32));
 }
 
 kernels::LeftToScreens LeftRows::costs(const Context& ctx, const kernels::NearestTask& task) {
   if (!serve(ctx, task)) return {};
-  const std::int64_t far = points_of_table(ctx, by_screens(ctx, task));
-  return {static_cast<double>(near_of(far)), static_cast<double>(asked_of(far)), kShareOfNear,
+  const std::int64_t far = far_points(ctx, by_screens(ctx, task));
+  return {static_cast<double>(near_points(far)), static_cast<double>(points_before_look(far)), kShareOfNear,
           static_cast<double>(far)};
 }
 
 LeftRows::LeftRows(const Context& ctx, const kernels::NearestTask& task, const Tree& tree, const TreeKeys& keys,
                    bool in_tree_order)
     : ctx_(ctx),
-      quiet_(core::ContextAccess::context(std::make_shared<core::ContextAccess::State>(
-          core::ContextAccess::state(ctx), core::ContextAccess::state(ctx).memory_limit))),
+      part_ctx_(ctx),
       task_(task),
       by_screens_(by_screens(ctx, task)),
       tree_(tree),
       keys_(keys),
       in_tree_order_(in_tree_order),
-      points_of_far_(points_of_table(ctx, by_screens_)),
-      points_of_near_(near_of(points_of_far_)),
-      points_to_ask_(asked_of(points_of_far_)),
-      left_(static_cast<std::size_t>(task.index->table.rows()), Left::none) {
-  by_screens_.index = &ordered_;
+      points_of_far_(far_points(ctx, by_screens_)),
+      points_of_near_(near_points(points_of_far_)),
+      points_before_(points_before_look(points_of_far_)),
+      reaches_(static_cast<std::size_t>(task.index->table.rows()), Reach::unknown) {
+  const core::ContextAccess::State& all = core::ContextAccess::state(ctx);
+  const auto state = std::make_shared<core::ContextAccess::State>(all, all.memory_limit);
+  if (state->progress) {
+    state->progress = [this](std::string_view stage, double done) {
+      if (stage == "search") (*report_)((num_found_ + done * num_searched_) / num_left_);
+    };
+  }
+  part_ctx_ = core::ContextAccess::context(state);
+}
+
+Reach LeftRows::reach_of(const double* x, double limit, std::int64_t compared) const {
+  const std::int64_t points = points_within(x, limit, compared + points_of_far_);
+  if (points > compared + points_of_far_) return Reach::far;
+  return points > compared + points_of_near_ ? Reach::near : Reach::few;
 }
 
 std::int64_t LeftRows::points_within(const double* x, double limit, std::int64_t most) const {
@@ -130,33 +179,53 @@ std::int64_t LeftRows::points_within(const double* x, double limit, std::int64_t
   return within;
 }
 
-void LeftRows::search(kernels::NearestResult& result, const std::function<void(std::int64_t)>& found) {
-  search_all(Left::near, kNearRowsAtOnce, result, found);
-  search_all(Left::far, kLeftRowsAtOnce, result, found);
+void LeftRows::search(kernels::NearestResult& result, const std::function<void(double)>& report) {
+  report_ = &report;
+  core::Poll poll(ctx_);
+  std::int64_t count = 0;
+  for (const Reach reach : reaches_) {
+    poll.step();
+    if (reach != Reach::unknown) ++count;
+  }
+  if (count == 0) return;
+  num_left_ = static_cast<double>(count);
+  num_found_ = 0;
+  if (count < kMinLeftRows) {
+    for (Reach& reach : reaches_) {
+      poll.step();
+      if (reach != Reach::unknown) reach = Reach::few;
+    }
+    return search_all(Reach::few, kMinLeftRows, result);
+  }
+  order_table();
+  search_all(Reach::near, kMaxNearRows, result);
+  search_all(Reach::far, by_screens_.queries.rows(), result);
 }
 
-void LeftRows::search_all(Left which, std::int64_t rows_at_once, kernels::NearestResult& result,
-                          const std::function<void(std::int64_t)>& found) {
+void LeftRows::search_all(Reach reach, std::int64_t max_rows, kernels::NearestResult& result) {
   core::Poll poll(ctx_);
   std::vector<std::int64_t> points;
-  points.reserve(static_cast<std::size_t>(std::min(std::ssize(left_), rows_at_once)));
-  const auto search_those = [&] {
+  points.reserve(static_cast<std::size_t>(std::min(std::ssize(reaches_), max_rows)));
+  const auto search_points = [&] {
     if (points.empty()) return;
-    search_some(points, which == Left::near, result);
-    found(std::ssize(points));
+    num_searched_ = static_cast<double>(points.size());
+    search_some(points, reach, result);
+    num_found_ += num_searched_;
+    (*report_)(num_found_ / num_left_);
     points.clear();
   };
-  for (std::int64_t point = 0; point < std::ssize(left_); ++point) {
+  for (std::int64_t point = 0; point < std::ssize(reaches_); ++point) {
     poll.step();
-    if (left_[static_cast<std::size_t>(point)] != which) continue;
+    if (reaches_[static_cast<std::size_t>(point)] != reach) continue;
+    if (reach == Reach::near && !points.empty() && point - points.front() >= kMaxNearPoints) search_points();
     points.push_back(point);
-    if (std::ssize(points) == rows_at_once) search_those();
+    if (std::ssize(points) == max_rows) search_points();
   }
-  search_those();
+  search_points();
 }
 
-void LeftRows::search_some(std::span<const std::int64_t> points, bool are_near, kernels::NearestResult& result) {
-  if (!ordered_.grouped()) order_table();
+/// Few rows are searched for in the tree.
+void LeftRows::search_some(std::span<const std::int64_t> points, Reach reach, kernels::NearestResult& result) {
   const std::int64_t k = task_.k;
   std::vector<std::int64_t> rows;
   std::vector<double> limits;
@@ -172,20 +241,30 @@ void LeftRows::search_some(std::span<const std::int64_t> points, bool are_near, 
   some.queries = queries.view();
   some.exclude = rows;  // not their own neighbors
   some.max_keys = limits;
-  if (are_near) {
-    bound_runs(queries.view(), limits);
-    take_leaves_around();
+  if (reach == Reach::few) {
+    some.method = Method::kdtree;
+    some.tree = &tree_;
   } else {
-    core::resize_in_steps(ctx_, around_, std::ssize(left_));
-    std::iota(around_.begin(), around_.end(), std::int64_t{0});
+    some.index = &ordered_;
+    if (reach == Reach::near) {
+      bound_runs(queries.view(), points, limits);
+      const std::int64_t width = simd_kernels(ctx_.isa()).tile_rows;  // panels are copied, not packed again
+      take_leaves(ctx_, tree_, keys_, runs_, width, around_);
+    } else {
+      core::number_in_steps(ctx_, around_, std::ssize(reaches_));
+    }
+    some.some_rows = around_;
   }
-  some.some_rows = around_;
   std::vector<std::int64_t> ids(points.size() * static_cast<std::size_t>(k));
   std::vector<double> distances(ids.size());
   std::vector<std::int64_t> unused;
   SearchStats stats;
   kernels::NearestResult lists{ids, distances, unused, unused, stats};
-  nearest(quiet_, some, lists);
+  if (reach == Reach::few) {
+    nearest_in_tree(part_ctx_, some, lists);
+  } else {
+    nearest(part_ctx_, some, lists);
+  }
   for (std::size_t i = 0; i < points.size(); ++i) {
     const std::int64_t to = place(points[i]) * k;
     std::copy_n(ids.data() + static_cast<std::int64_t>(i) * k, k, result.ids.data() + to);
@@ -198,6 +277,7 @@ void LeftRows::search_some(std::span<const std::int64_t> points, bool are_near, 
 
 /// The table in the order of the tree, packed for the coarsest screens.
 void LeftRows::order_table() {
+  if (is_ordered_) return;
   const kernels::Prepared& all = *task_.index;
   const std::vector<std::int64_t>& order = tree_.shape().order;
   ordered_.table = all.table;
@@ -207,62 +287,32 @@ void LeftRows::order_table() {
     core::resize_in_steps(ctx_, *rows, std::ssize(order));
     core::copy_in_steps(ctx_, order, rows->data());
   }
-  core::resize_in_steps(ctx_, ordered_.member_offsets, std::ssize(order) + 1);
-  std::iota(ordered_.member_offsets.begin(), ordered_.member_offsets.end(), std::int64_t{0});
-  pack_rows(quiet_, by_screens_);
+  core::number_in_steps(ctx_, ordered_.member_offsets, std::ssize(order) + 1);
+  by_screens_.index = &ordered_;
+  pack_rows(part_ctx_, by_screens_);
+  by_screens_.index = &all;
+  around_.reserve(order.size());
+  is_ordered_ = true;
 }
 
-/// Boxes around near rows, of which each has some that follow each other.
-void LeftRows::bound_runs(const TableView& rows, std::span<const double> limits) {
+/// Boxes around the rows of a search. Those of a run are few and close to each other.
+void LeftRows::bound_runs(const TableView& rows, std::span<const std::int64_t> points, std::span<const double> limits) {
   const auto d = static_cast<std::size_t>(rows.cols());
   runs_.clear();
   std::vector<double> x(d);
   for (std::int64_t i = 0; i < rows.rows(); ++i) {
-    if (i % kRunRows == 0) {
-      runs_.push_back({std::vector<double>(d, kInfinity), std::vector<double>(d, -kInfinity), -kInfinity});
+    const std::int64_t point = points[static_cast<std::size_t>(i)];
+    if (runs_.empty() || runs_.back().rows == kMaxRunRows || point - runs_.back().first >= kMaxRunPoints) {
+      runs_.push_back({std::vector<double>(d, kInfinity), std::vector<double>(d, -kInfinity), -kInfinity, point});
     }
-    Run& run = runs_.back();
+    RowRun& run = runs_.back();
     core::widen_rows(rows, i, i + 1, x.data());
     for (std::size_t j = 0; j < d; ++j) {
       run.low[j] = std::min(run.low[j], x[j]);
       run.high[j] = std::max(run.high[j], x[j]);
     }
-    run.reach = std::max(run.reach, limits[static_cast<std::size_t>(i)]);
-  }
-}
-
-/// The leaves that are within reach of some box, as whole panels, which are copied rather than packed again.
-void LeftRows::take_leaves_around() {
-  const std::int64_t n = task_.index->table.rows();
-  const std::int64_t width = simd_kernels(ctx_.isa()).tile_rows;
-  taken_.assign(static_cast<std::size_t>((n + width - 1) / width), 0);
-  std::vector<std::int64_t> nodes = {tree_.child(0).at};
-  while (!nodes.empty()) {
-    const std::int64_t node = nodes.back();
-    nodes.pop_back();
-    ctx_.check_cancelled();
-    alignas(64) double keys[kTreeWidth];
-    const std::uint32_t lanes = tree_.lanes(node);
-    std::uint32_t near = 0;
-    for (const Run& run : runs_) {
-      near |= keys_.boxes_of_box(run.low.data(), run.high.data(), tree_.boxes(node), run.reach, keys) & lanes;
-      if (near == lanes) break;
-    }
-    for (; near != 0; near &= near - 1) {
-      const Tree::Child& child = tree_.child(Tree::child_of(node, std::countr_zero(near)));
-      if (child.size == 0) {
-        nodes.push_back(child.at);
-        continue;
-      }
-      const std::int64_t first = child.first / width;
-      const std::int64_t last = (child.first + child.size - 1) / width;
-      std::fill_n(taken_.begin() + first, last - first + 1, std::uint8_t{1});
-    }
-  }
-  around_.clear();
-  for (std::int64_t panel = 0; panel < std::ssize(taken_); ++panel) {
-    if (taken_[static_cast<std::size_t>(panel)] == 0) continue;
-    for (std::int64_t at = panel * width; at < std::min(n, (panel + 1) * width); ++at) around_.push_back(at);
+    run.limit = std::max(run.limit, limits[static_cast<std::size_t>(i)]);
+    ++run.rows;
   }
 }
 

@@ -1,26 +1,70 @@
 // Rows of a table that a kd-tree would compare with more points than screens take time for are left to the screens
-// (Method::fused): FAR rows, such as noise between clusters, have much of the table within reach and meet all of it;
-// NEAR rows, such as those of a large cluster, meet the leaves that are within reach of some of the rows around them.
-// The screens have the table in the order of its tree, so that the points of a leaf are rows that follow each other.
+// (Method::fused). FAR rows, such as noise between clusters, have much of the table within reach and are compared with
+// all of it. NEAR rows, such as those of a large cluster, are compared with the leaves within reach of the rows around
+// them. The screens have the table in the order of its tree, so that the points of a leaf are rows that follow each
+// other.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
 
 #include "backend/nearest.hpp"
+#include "core/infinity.hpp"
 #include "cpu/nearest/tree/keys.hpp"
 #include "cpu/nearest/tree/tree.hpp"
 #include "vicinal/context.hpp"
 
 namespace vicinal::cpu {
 
-/// Such rows of a table within itself, in the order of its tree.
+/// How many points are within reach of a row: so few that it stays in the tree, or more.
+enum class Reach : std::uint8_t { unknown, few, near, far };
+
+/// What was found out about rows that are close to each other: the reach of a row grows with the limit of its list.
+class KnownReach {
+ public:
+  void note(double limit, Reach reach) noexcept {
+    if (reach == Reach::few) max_few_ = std::max(max_few_, limit);
+    if (reach == Reach::far) min_far_ = std::min(min_far_, limit);
+    if (reach != Reach::near) return;
+    min_near_ = std::min(min_near_, limit);
+    max_near_ = std::max(max_near_, limit);
+  }
+  [[nodiscard]] Reach of(double limit) const noexcept {
+    if (limit <= max_few_) return Reach::few;
+    if (limit >= min_far_) return Reach::far;
+    return min_near_ <= limit && limit <= max_near_ ? Reach::near : Reach::unknown;
+  }
+
+ private:
+  double max_few_ = -kInfinity;
+  double min_near_ = kInfinity;
+  double max_near_ = -kInfinity;
+  double min_far_ = kInfinity;
+};
+
+/// Some rows that follow each other in the order of a tree.
+struct RowRun {
+  std::vector<double> low;    // [d] smallest values
+  std::vector<double> high;   // [d] largest values
+  double limit = -kInfinity;  // the largest one of their lists
+  std::int64_t first = 0;     // place of the first row in the order of the tree
+  std::int64_t rows = 0;
+};
+
+/// Replaces `places` by those of the points of all leaves within reach of some run, and of the others that lie in one
+/// panel of `width` points with one of them, ascending.
+void take_leaves(const Context& ctx, const Tree& tree, const TreeKeys& keys, std::span<const RowRun> runs,
+                 std::int64_t width, std::vector<std::int64_t>& places);
+
+/// The rows of a table within itself that are left, in the order of the tree.
 class LeftRows {
  public:
-  /// Whether rows of this task may be left to screens.
+  /// Whether rows of this task may be left.
   static bool serve(const Context& ctx, const kernels::NearestTask& task);
+  /// What an object and its searches take at most.
   static std::uint64_t bytes(const Context& ctx, const kernels::NearestTask& task);
   /// Which rows are left, and what they cost.
   static kernels::LeftToScreens costs(const Context& ctx, const kernels::NearestTask& task);
@@ -29,58 +73,50 @@ class LeftRows {
   LeftRows(const Context& ctx, const kernels::NearestTask& task, const Tree& tree, const TreeKeys& keys,
            bool in_tree_order);
 
-  /// A row that has met so many points of the tree counts those within its reach.
-  [[nodiscard]] std::int64_t points_to_ask() const noexcept { return points_to_ask_; }
-  /// With more of them it is a near row ...
-  [[nodiscard]] std::int64_t points_of_near() const noexcept { return points_of_near_; }
-  /// ... or a far one: so many points are ranked in the time in which screens compare a row with the whole table.
-  [[nodiscard]] std::int64_t points_of_far() const noexcept { return points_of_far_; }
+  /// A row is looked at when it has been compared with so many points.
+  [[nodiscard]] std::int64_t points_before() const noexcept { return points_before_; }
+  /// The reach of a row x [d] that has been compared with `compared` points. Any thread.
+  [[nodiscard]] Reach reach_of(const double* x, double limit, std::int64_t compared) const;
   /// Points in boxes within reach of x [d], or any larger number than `most`. Any thread.
   [[nodiscard]] std::int64_t points_within(const double* x, double limit, std::int64_t most) const;
-  /// The row at this place of the tree's order, none of whose neighbors has a larger key than `limit`. Any thread, each
-  /// once; the row's list is written by `search`.
-  void add(std::int64_t point, bool is_far, double limit, kernels::NearestResult& result) noexcept {
-    left_[static_cast<std::size_t>(point)] = is_far ? Left::far : Left::near;
+  /// Leaves the row at this place of the tree's order, none of whose neighbors has a larger key than `limit`. Any
+  /// thread, each row once. The row's list is written by `search`.
+  void add(std::int64_t point, Reach reach, double limit, kernels::NearestResult& result) noexcept {
+    reaches_[static_cast<std::size_t>(point)] = reach;
     result.distances[static_cast<std::size_t>(place(point) * task_.k)] = limit;
   }
-  /// Finds the lists of all that were added. `found` is called with the number of lists that are there.
-  void search(kernels::NearestResult& result, const std::function<void(std::int64_t)>& found);
+  /// Finds the lists of all rows that were left. Calls `report` with the share of them that is found.
+  void search(kernels::NearestResult& result, const std::function<void(double)>& report);
 
  private:
-  enum class Left : std::uint8_t { none, near, far };
-  /// Some rows that follow each other in the order of the tree.
-  struct Run {
-    std::vector<double> low;   // [d] of the rows
-    std::vector<double> high;  // [d]
-    double reach;              // of the row that reaches the farthest
-  };
-
   [[nodiscard]] std::int64_t row(std::int64_t point) const noexcept {
     return tree_.shape().order[static_cast<std::size_t>(point)];
   }
   [[nodiscard]] std::int64_t place(std::int64_t point) const noexcept { return in_tree_order_ ? point : row(point); }
   void order_table();
-  void search_all(Left which, std::int64_t rows_at_once, kernels::NearestResult& result,
-                  const std::function<void(std::int64_t)>& found);
-  void search_some(std::span<const std::int64_t> points, bool are_near, kernels::NearestResult& result);
-  void bound_runs(const TableView& rows, std::span<const double> limits);
-  void take_leaves_around();
+  void search_all(Reach reach, std::int64_t max_rows, kernels::NearestResult& result);
+  void search_some(std::span<const std::int64_t> points, Reach reach, kernels::NearestResult& result);
+  void bound_runs(const TableView& rows, std::span<const std::int64_t> points, std::span<const double> limits);
 
   const Context& ctx_;
-  Context quiet_;  // progress is that of all rows, which the caller reports
+  Context part_ctx_;  // reports what a search is of all rows that are left
   const kernels::NearestTask& task_;
   kernels::NearestTask by_screens_;  // but for its queries
   const Tree& tree_;
   const TreeKeys& keys_;
   bool in_tree_order_;
-  std::int64_t points_of_far_;
-  std::int64_t points_of_near_;
-  std::int64_t points_to_ask_;
-  std::vector<Left> left_;            // [rows] in the order of the tree
-  kernels::Prepared ordered_;         // the table in that order
-  std::vector<Run> runs_;             // of the rows that are searched for
-  std::vector<std::uint8_t> taken_;   // [panels of ordered_] whether a leaf within reach has points there
-  std::vector<std::int64_t> around_;  // rows of those panels
+  std::int64_t points_of_far_;   // of more, screens compare the row with the whole table in less time
+  std::int64_t points_of_near_;  // of more, the row is near
+  std::int64_t points_before_;
+  std::vector<Reach> reaches_;        // [rows] in the order of the tree, of those that are left
+  bool is_ordered_ = false;           // whether the next one is made
+  kernels::Prepared ordered_;         // the table: `distinct` is the order of the tree, not ascending
+  std::vector<RowRun> runs_;          // of the rows that are searched for
+  std::vector<std::int64_t> around_;  // rows of `ordered_` that they are compared with
+  double num_left_ = 0;
+  double num_found_ = 0;
+  double num_searched_ = 0;  // in the present search
+  const std::function<void(double)>* report_ = nullptr;
 };
 
 }  // namespace vicinal::cpu

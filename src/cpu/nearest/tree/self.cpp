@@ -2,10 +2,10 @@
 // into are mostly those of the others, too: a node is left out for all of them if its box is farther from theirs than
 // any of their lists reaches (TreeKeys::boxes_of_box); the rows of the leaves that remain are compared with each of
 // them. Their own leaf comes first, so that lists have a limit from then on, unless the leaf has no more than k rows.
-// Points are read in the order of the tree, and those of the leaves around stay in the cache. A row that has been
-// compared with some points counts those that it may still have to be compared with, by boxes alone; if screens take
-// less time, it is left to them (LeftRows). Which boxes are looked into depends on the leaf, the tree and the task
-// alone, so statistics do not depend on threads.
+// Points are read in the order of the tree, and those of the leaves around stay in the cache. Of a row that has been
+// compared with some points those are counted that it may still have to be compared with, by boxes alone; if screens
+// take less time, the row is left to them (LeftRows). Which boxes are looked into depends on the leaf, the tree, the
+// task and the instruction set, so statistics do not depend on threads.
 #include "cpu/nearest/tree/self.hpp"
 
 #include <algorithm>
@@ -34,8 +34,6 @@ namespace {
 constexpr std::int64_t kTogether = 32;  // rows of a leaf that go through the tree together, at most
 constexpr std::int64_t kBatches = 32;   // of a task, at most
 constexpr std::int64_t kTasks = 16;     // of a thread, at least
-constexpr std::uint8_t kIsNear = 1;     // what Group::asked says of a row that was asked
-constexpr std::uint8_t kIsFar = 2;
 constexpr int kSelfStack = (Tree::kMaxDepth + 2) * static_cast<int>(kTreeWidth);
 
 /// Rows of a leaf, at most kTogether: those from a point on, and of its equal rows from one on.
@@ -55,10 +53,10 @@ struct Group {
     sinks.reserve(kTogether);
     queries.reserve(kTogether);
     points.reserve(kTogether);
-    asked.reserve(kTogether);
+    reaches.reserve(kTogether);
   }
   static std::uint64_t bytes(std::int64_t d) {
-    return kTogether * (sizeof(ListSink) + sizeof(Visit<ListSink>) + sizeof(std::int64_t) + 1) +
+    return kTogether * (sizeof(ListSink) + sizeof(Visit<ListSink>) + sizeof(std::int64_t) + sizeof(Reach)) +
            static_cast<std::uint64_t>((kTogether + 2) * d) * sizeof(double);
   }
 
@@ -75,15 +73,14 @@ struct Group {
   std::vector<ListSink> sinks;
   std::vector<Visit<ListSink>> queries;
   std::vector<std::int64_t> points;  // in the order of the tree
-  std::vector<std::uint8_t> asked;   // whether points within reach were counted, and what they say
-  double near_limit = -kInfinity;    // that a near row has (LeftRows)
-  double far_limit = kInfinity;      // that a far row has
-  std::int64_t leaf = 0;             // child of the tree
+  std::vector<Reach> reaches;        // of those that were looked at
+  KnownReach known;
+  std::int64_t leaf = 0;  // child of the tree
 };
 
-/// Of some batches: lists that are final, and points that were ranked.
-struct Found {
-  std::int64_t lists = 0;
+/// What the search of some batches has done.
+struct BatchResult {
+  std::int64_t lists = 0;  // that are final
   std::int64_t ranked = 0;
 };
 
@@ -117,14 +114,17 @@ class SelfLists {
     };
     core::parallel_for(ctx_, (size + each - 1) / each, [&](std::int64_t task, int worker) {
       const std::int64_t end = std::min(size, (task + 1) * each);
-      Found found;
+      BatchResult done_here;
       for (std::int64_t i = task * each; i < end; ++i) {
-        search(batches_[static_cast<std::size_t>(i)], groups[static_cast<std::size_t>(worker)], found);
+        search(batches_[static_cast<std::size_t>(i)], groups[static_cast<std::size_t>(worker)], done_here);
       }
-      ranked[static_cast<std::size_t>(worker)] += found.ranked;
-      report(found.lists);
+      ranked[static_cast<std::size_t>(worker)] += done_here.ranked;
+      report(done_here.lists);
     });
-    if (left_) left_->search(result_, report);
+    if (left_) {
+      const auto listed = static_cast<double>(done.load()) / rows;
+      left_->search(result_, [&](double share) { ctx_.report("search", listed + (1 - listed) * share); });
+    }
     result_.stats.survivors += std::accumulate(ranked.begin(), ranked.end(), std::int64_t{0});
     result_.stats.distinct_rows = task_.index->distinct_rows();
     result_.in_tree_order = in_tree_order_;
@@ -181,27 +181,26 @@ class SelfLists {
     return tree_.shape().order[static_cast<std::size_t>(leaf.first + point)];
   }
 
-  void search(const Batch& batch, Group& group, Found& found) {
+  void search(const Batch& batch, Group& group, BatchResult& done) {
     ctx_.check_cancelled();
     gather(batch, group);
     bound(group);
     for (Visit<ListSink>& query : group.queries) ranks_.rank(tree_.child(group.leaf), query);
     walk(group);
     for (std::size_t i = 0; i < group.queries.size(); ++i) {
-      found.ranked += group.queries[i].ranked;
+      done.ranked += group.queries[i].ranked;
       if (is_left(group.queries[i])) {
-        left_->add(group.points[i], group.asked[i] == kIsFar, group.queries[i].sink.limit(), result_);
+        left_->add(group.points[i], group.reaches[i], group.queries[i].sink.limit(), result_);
         continue;
       }
       group.queries[i].sink.finish();
-      ++found.lists;
+      ++done.lists;
     }
     group.queries.clear();
     group.sinks.clear();
     group.points.clear();
-    group.asked.clear();
-    group.near_limit = -kInfinity;
-    group.far_limit = kInfinity;
+    group.reaches.clear();
+    group.known = {};
   }
 
   void gather(const Batch& batch, Group& group) {
@@ -220,7 +219,7 @@ class SelfLists {
         ListSink& sink = group.sinks.back();
         group.queries.push_back({x, row, sink, false, sink.limit()});
         group.points.push_back(child.first + point);
-        group.asked.push_back(0);
+        group.reaches.push_back(Reach::unknown);
       }
     }
   }
@@ -278,27 +277,21 @@ class SelfLists {
     }
   }
 
-  /// Boxes are of no use to a row that is left to screens.
+  /// Whether a row was left: no box is within the limit that it then has.
   [[nodiscard]] static bool is_left(const Visit<ListSink>& query) { return query.limit == -kInfinity; }
 
+  /// Leaves the rows that have many points within reach. A list that is not full has all points within reach.
   void leave_rows(Group& group) const {
     for (std::size_t i = 0; i < group.queries.size(); ++i) {
       Visit<ListSink>& query = group.queries[i];
-      if (group.asked[i] != 0 || query.ranked < left_->points_to_ask()) continue;
-      // A row that reaches less far than one that was asked, or farther, is taken for another such row.
-      if (query.limit > group.near_limit && query.limit < group.far_limit) {
-        const std::int64_t within = left_->points_within(query.x, query.limit, query.ranked + left_->points_of_far());
-        if (within > query.ranked + left_->points_of_far()) {
-          group.far_limit = query.limit;
-        } else if (within > query.ranked + left_->points_of_near()) {
-          group.near_limit = query.limit;
-        } else {
-          group.asked[i] = kIsNear;
-          continue;
-        }
+      Reach& reach = group.reaches[i];
+      if (reach != Reach::unknown || query.ranked < left_->points_before() || query.limit == kInfinity) continue;
+      reach = group.known.of(query.limit);
+      if (reach == Reach::unknown) {
+        reach = left_->reach_of(query.x, query.limit, query.ranked);
+        group.known.note(query.limit, reach);
       }
-      group.asked[i] = query.limit >= group.far_limit ? kIsFar : kIsNear;
-      query.limit = -kInfinity;
+      if (reach != Reach::few) query.limit = -kInfinity;
     }
   }
 
