@@ -461,7 +461,6 @@ TEST_F(Cuda, PlansOfFewQueriesCountTheLastTile) {
   std::uint64_t most = 0;
   for (std::int64_t n = 70000; n <= 100000; n += 1000) {  // more than half of the limit
     const Plan plan = plan_knn(ctx, TableView(values.data(), n, 8), &queries, {.k = 10, .method = Method::direct});
-    EXPECT_NE(plan.reason.find("does not fit"), std::string::npos) << plan.reason;
     least = std::min(least, plan.device_memory);
     most = std::max(most, plan.device_memory);
     EXPECT_LE(plan.device_memory, kLimit) << n;
