@@ -33,7 +33,7 @@ constexpr double kFusedRate = 2.9e12;
 constexpr double kPortableShare = 0.5;  // of it, by mma.sync
 // Of few queries: bytes of the table, and columns of pairs, most of them in tf32; and what all takes besides, which is
 // what a search of one query takes beyond one reading of the table (0.15 ms of 0.12:
-// knn-few-h200-2026-11-30-bb1300e4.json).
+// knn-few-h200-2026-11-30-165ab42b.json).
 constexpr double kReadRate = 2.2e10;
 constexpr double kFewRate = 2.5e11;
 constexpr double kFewStart = 3e-5;
