@@ -76,6 +76,7 @@ struct Engine {
   int compute_capability = 0;      ///< 90 for Hopper
   bool portable = false;           ///< VICINAL_CUDA_PATH=portable, or no sm_90a: mma.sync instead of wgmma
   MatrixSums sums;                 ///< of the instruction that it takes
+  bool has_tf32 = false;           ///< products of tf32 add as formulas/nearest/few_queries.hpp wants it
   std::uint64_t memory_limit = 0;  ///< bytes of device memory
   std::size_t shared_memory = 0;   ///< bytes a block may have
   core::Ablation ablation = core::Ablation::nothing;

@@ -17,6 +17,23 @@ __device__ __forceinline__ void copy(void* to, const void* from) {
   *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
 #endif
 }
+/// kBytes, 4, 8 or 16, both sides aligned to that; zeros instead where they are not there. Not before sm_80.
+template <int kBytes>
+__device__ __forceinline__ void copy_or_clear(void* to, const void* from, bool is_there) {
+#if __CUDA_ARCH__ >= 800
+  const int bytes = is_there ? kBytes : 0;
+  if constexpr (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(to)), "l"(from), "n"(kBytes),
+                 "r"(bytes)
+                 : "memory");
+  }
+#else
+  __trap();
+#endif
+}
 /// The thread's copies since the last call are a group, be they none.
 __device__ __forceinline__ void copies_commit() {
 #if __CUDA_ARCH__ >= 800
@@ -78,6 +95,23 @@ __device__ __forceinline__ void multiply(float* s, const std::uint32_t (&a)[4], 
 #else
   s[0] = s[1] = s[2] = s[3] = 0;
   multiply_add(s, a, b0, b1);
+#endif
+}
+/// What tf32 has of it: the rest, less than 2^-10 of it, is cut off.
+__device__ __forceinline__ std::uint32_t tf32(float x) {
+  return __float_as_uint(x) & 0xffffe000U;
+}
+/// sums += a b^T of tf32, for 8 columns: a: rows 0 to 7 and 8 to 15 of column lane % 4, then of the one 4 further; b0,
+/// b1: those columns of row lane / 4. Not before sm_80.
+__device__ __forceinline__ void multiply_add_tf32(float* s, const std::uint32_t (&a)[4], std::uint32_t b0,
+                                                  std::uint32_t b1) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else
+  __trap();
 #endif
 }
 /// sums += a b^T of int8; not before sm_80.

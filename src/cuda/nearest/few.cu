@@ -1,6 +1,7 @@
 // Few queries: what counts is the table's memory, which is read once, without a copy (few_rows.cuh), and then how soon
 // the host has launched what comes before: an allocation and, for aligned float32 queries without a filter, four
-// kernels.
+// kernels. More than four queries meet the rows by the matrix units, where these add as they should
+// (few_products.cuh): in float32 they would take longer than the table's memory does.
 //
 // The limit: of the first rows of the table, each warp of a launch of its own takes 16 and forms the key of the one
 // whose sum is the least, of those that may be neighbors. k such rows are k neighbors that a query may have, so that
@@ -13,23 +14,29 @@
 
 #include "cuda/nearest/direct.hpp"
 #include "cuda/nearest/few.hpp"
+#include "cuda/nearest/few_products.cuh"
 #include "cuda/nearest/few_rows.cuh"
 #include "formulas/nearest/few_queries.hpp"
 
 namespace vicinal::cuda {
 namespace {
 
-constexpr std::int64_t kSampleRows = 16384;  // at least, if these are at most half of the block
+constexpr std::int64_t kSampleRows = 8192;  // at least, if these are at most half of the block
 constexpr std::int64_t kSampleOfNeighbor = 64;
+constexpr int kSampleQueries = 8;  // of a block: a sample is too short for more to pay
 constexpr int kSharedKeys = 1024;
-constexpr std::int64_t kFirstRows = 1024;   // without a sample: of the first block, at least
-constexpr std::int64_t kGrowth = 32;        // and how much longer than all before a block may be
-constexpr std::size_t kPartAlignment = 16;  // of an array in the allocation
+constexpr std::int64_t kFirstRows = 1024;  // without a sample: of the first block, at least
+constexpr std::int64_t kGrowth = 32;       // and how much longer than all before a block may be
+constexpr std::int64_t kFewest = 4;        // queries that the matrix units are not used for
+constexpr std::size_t kProductLimitBytes = sizeof(ProductLimits<core::kFewQueries>);
+constexpr std::size_t kReservedBytes = 1024;  // of shared memory, for each block
+constexpr std::size_t kPartAlignment = 16;    // of an array in the allocation
 
 /// Blocks of a multiprocessor, at least, which limits the registers of a thread.
 constexpr int few_blocks(int queries) {
   if (queries <= 4) return 1;
-  return queries <= 8 ? 3 : 2;
+  if (queries <= 8) return 3;
+  return queries <= 16 ? 2 : 1;
 }
 
 /// What a pass begins with: queries whose values are to be looked at, and lists in which nothing is found yet.
@@ -86,7 +93,7 @@ __device__ void look_at_query(const float* values, const FewStart& start, std::i
 
 template <class T, int kQueries>
 __global__ void __launch_bounds__(kThreads) sample_kernel(const T* rows, const __grid_constant__ FewTask task) {
-  FewRows<T, kQueries>(rows, task).sample();
+  FewRows<T, kQueries>(rows, task, static_cast<int>(blockIdx.y) * kQueries).sample();
 }
 
 /// The k-th of a query's keys, ties by their place, by counting those before each: eight lanes a key. Queries that lie
@@ -129,15 +136,9 @@ __global__ void __launch_bounds__(kThreads, few_blocks(kQueries))
   if (threadIdx.x < kQueries) {
     double limit = -1;  // of zeros
     if (threadIdx.x < task.queries) {
-      limit = task.sink.limits[threadIdx.x];
-      if (task.sampled > 0) {
-        const double most = task.sample_limits[threadIdx.x];
-        const bool is_after = task.first_row + blockIdx.x * kFewRowsOfBlock >= task.sampled;
-        limit = fmin(limit, is_after ? nextafter(most, -INFINITY) : most);
-        // Keys of finite rows are finite, and each warp of the sample has a row that may be a neighbor: the query has a
-        // value that is not finite, and the search is refused. Else every row would get a key.
-        if (!(most < INFINITY)) limit = -1;
-      }
+      double after = -1;
+      few_limits(task, static_cast<int>(threadIdx.x), limit, after);
+      if (task.first_row + blockIdx.x * kFewRowsOfBlock >= task.sampled) limit = after;
     }
     limits[threadIdx.x] = limit;
     bounds[threadIdx.x] = limit < 0 ? -1 : __double2float_ru(core::few_queries_bound(limit, task.d));
@@ -165,6 +166,7 @@ void with_few(std::int64_t queries, const Body& body) {
   if (queries == 2) return body(std::integral_constant<int, 2>{});
   if (queries <= 4) return body(std::integral_constant<int, 4>{});
   if (queries <= 8) return body(std::integral_constant<int, 8>{});
+  if (queries <= 16) return body(std::integral_constant<int, 16>{});
   body(std::integral_constant<int, core::kFewQueries>{});
 }
 /// Queries with the zeros after them.
@@ -265,8 +267,9 @@ class FewPass {
     if (sampled_ == 0) return;
     const std::int64_t warps = sampled_ / kFewRowsOfWarp;
     launch(0, sampled_, [&]<class T, class Queries>(const T* rows, const FewTask& task, Queries) {
-      sample_kernel<T, Queries::value>
-          <<<blocks_for(sampled_, kFewRowsOfBlock), kThreads, 0, engine_.stream>>>(rows, task);
+      constexpr int kTogether = std::min<int>(Queries::value, kSampleQueries);
+      const dim3 blocks(blocks_for(sampled_, kFewRowsOfBlock), Queries::value / kTogether);
+      sample_kernel<T, kTogether><<<blocks, kThreads, 0, engine_.stream>>>(rows, task);
     });
     check_launch("sample keys");
     const dim3 blocks(blocks_for(warps * kFewLanes, kThreads) + (in_place ? 1 : 0), static_cast<unsigned>(m));
@@ -275,8 +278,34 @@ class FewPass {
     check_launch("limit keys");
   }
 
+  /// Whether the matrix units find the pairs that may be near.
+  [[nodiscard]] bool multiplies() const {
+    return engine_.has_tf32 && search_.facts.centre != nullptr && search_.queries.n > kFewest &&
+           search_.table.d <= core::kFewProductsMaxCols &&
+           product_bytes(core::kFewQueries / kProductQueries, search_.table.d, sizeof(float)) + kProductLimitBytes <=
+               engine_.shared_memory;
+  }
+
+  template <class T, int kQueries>
+  void multiply(const T* rows, const FewTask& task) const {
+    constexpr int kTiles = kQueries / kProductQueries;
+    const auto kernel = task.is_aligned ? few_products_kernel<T, kTiles, true> : few_products_kernel<T, kTiles, false>;
+    const std::size_t bytes = product_bytes(kTiles, task.d, sizeof(T));
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+          "form keys");
+    // The device takes a kilobyte of each block for itself, which the limit of a single one leaves out.
+    const std::size_t taken = bytes + kProductLimitBytes + kReservedBytes;
+    const int together = kProductBlocks * taken <= engine_.shared_memory + kReservedBytes ? kProductBlocks : 1;
+    const unsigned blocks = std::min(blocks_for(task.count, kProductRows * (kThreads / 32)),
+                                     static_cast<unsigned>(engine_.multiprocessors * together));
+    kernel<<<blocks, kThreads, bytes, engine_.stream>>>(rows, task);
+  }
+
   void form_keys(std::int64_t first_row, std::int64_t count) const {
     launch(first_row, count, [&]<class T, class Queries>(const T* rows, const FewTask& task, Queries) {
+      if constexpr (Queries::value >= kProductQueries) {
+        if (multiplies()) return multiply<T, Queries::value>(rows, task);
+      }
       few_kernel<T, Queries::value><<<blocks_for(count, kFewRowsOfBlock), kThreads, 0, engine_.stream>>>(rows, task);
     });
     check_launch("form keys");
@@ -296,6 +325,7 @@ class FewPass {
     task.sampled = sampled_;
     task.nearest = parts_.nearest;
     task.sample_limits = parts_.sample_limits;
+    task.centre = search_.facts.centre;
     task.sink.limits = lists_.limits;
     task.sink.counts = parts_.counts;
     task.sink.keys = parts_.keys;

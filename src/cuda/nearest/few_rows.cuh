@@ -27,6 +27,7 @@ struct FewTask {
   std::int64_t sampled;         // rows of the table's first ones
   double* nearest;              // [queries, sampled / kFewRowsOfWarp] keys of the nearest row of each warp
   const double* sample_limits;  // [queries] where some were sampled
+  const double* centre;         // [d] null: not known
   KeySink sink;
 };
 
@@ -67,6 +68,39 @@ __device__ Four columns_of(const T* row, int column, int d) {
   return found;
 }
 
+/// Up to which key a query's neighbors may be, of rows within the sample and after it.
+__device__ inline void few_limits(const FewTask& task, int query, double& within, double& after) {
+  within = after = task.sink.limits[query];
+  if (task.sampled == 0) return;
+  const double most = task.sample_limits[query];
+  within = fmin(within, most);
+  after = fmin(after, nextafter(most, -INFINITY));
+  // Keys of finite rows are finite, and each warp of the sample has a row that may be a neighbor: the query has a value
+  // that is not finite, and the search is refused. Else every row would get a key.
+  if (!(most < INFINITY)) within = after = -1;
+}
+
+/// By all eight lanes.
+template <class T>
+__device__ double few_key(const FewTask& task, const T* rows, std::int64_t query, std::int64_t row) {
+  return squared_differences(task.values + query * task.stride, rows + row * task.d, static_cast<int>(task.d),
+                             core::mask_of_eight());
+}
+/// Forms the key of a query and a row of the block of the table, and hands it over where it is within the limit. By all
+/// eight lanes.
+template <class T>
+__device__ void offer(const FewTask& task, const T* rows, std::int64_t query, std::int64_t row, double limit) {
+  const std::int64_t number = task.first_row + row;
+  if (row >= task.count || !task.eligible(query, number)) return;
+  const double key = few_key(task, rows, query, row);
+  const KeySink& sink = task.sink;
+  if (threadIdx.x % kFewLanes != 0 || !(key <= limit)) return;
+  const auto at = static_cast<std::int64_t>(atomicAdd(&sink.counts[query], 1ULL));
+  if (at >= sink.room) return;
+  sink.keys[query * sink.room + at] = key;
+  sink.ids[query * sink.room + at] = task.eligible.first_row + number;
+}
+
 /// Adds up over eight lanes, each of which gives kCount sums: lane l of them is left with the whole sums
 /// l kCount / 8 .. (l + 1) kCount / 8 - 1 at the beginning; of fewer than eight, with number l kCount / 8.
 template <int kCount, int kStep = kFewLanes / 2>
@@ -89,8 +123,10 @@ __device__ __forceinline__ void share_sums(float* sums) {
 template <class T, int kQueries>
 class FewRows {
  public:
-  __device__ FewRows(const T* rows, const FewTask& task)
+  /// first_query: of the kernel's.
+  __device__ FewRows(const T* rows, const FewTask& task, int first_query = 0)
       : task_(task),
+        first_query_(first_query),
         lane_(static_cast<int>(threadIdx.x) % kFewLanes),
         first_(static_cast<std::int64_t>(blockIdx.x) * kFewRowsOfBlock +
                static_cast<std::int64_t>(threadIdx.x / kFewLanes) * kFewRows),
@@ -120,7 +156,7 @@ class FewRows {
       const int lane = __ffs(static_cast<int>(lanes)) - 1;
       for (unsigned those = __shfl_sync(core::mask_of_eight(), near, shift + lane); those != 0; those &= those - 1) {
         const int number = lane / kSharing * kOwn + __ffs(static_cast<int>(those)) - 1;
-        offer(number / kFewRows, number % kFewRows, limits[number / kFewRows]);
+        offer(task_, rows_, number / kFewRows, first_ + number % kFewRows, limits[number / kFewRows]);
       }
     }
   }
@@ -133,7 +169,7 @@ class FewRows {
     unsigned long long nearest[kOwnQueries];  // sum and row of each of the lane's queries; sums by their bits
 #pragma unroll
     for (int i = 0; i < kOwn; ++i) {
-      const int query = (own + i) / kFewRows;
+      const int query = first_query_ + (own + i) / kFewRows;
       const int r = (own + i) % kFewRows;
       unsigned long long at = static_cast<unsigned long long>(__float_as_uint(sums[i])) << 32 |
                               static_cast<unsigned>(threadIdx.x / kFewLanes * kFewRows + r);
@@ -160,11 +196,11 @@ class FewRows {
         const auto theirs = __shfl_sync(kWholeWarp, nearest[i], query * kFewLanes / kQueries % kFewLanes);
         if (query % kOwnQueries == i) of_query = theirs;
       }
-      if (query >= task_.queries) continue;
+      if (first_query_ + query >= task_.queries) continue;
       const std::int64_t row = blockIdx.x * kFewRowsOfBlock + static_cast<std::int64_t>(of_query & 0xFFFFFFFFU);
-      const double key = of_query == kNone ? INFINITY : key_of(query, row);
+      const double key = of_query == kNone ? INFINITY : few_key(task_, rows_, first_query_ + query, row);
       if (lane_ == 0) {
-        task_.nearest[query * (task_.sampled / kFewRowsOfWarp) + first_ / kFewRowsOfWarp] = key;
+        task_.nearest[(first_query_ + query) * (task_.sampled / kFewRowsOfWarp) + first_ / kFewRowsOfWarp] = key;
       }
     }
   }
@@ -182,7 +218,7 @@ class FewRows {
     const T* rows[kFewRows];
 #pragma unroll
     for (int r = 0; r < kFewRows; ++r) rows[r] = rows_ + min(first_ + r, task_.count - 1) * task_.d;
-    const float* const x = task_.values;
+    const float* const x = task_.values + first_query_ * task_.stride;
     const int stride = static_cast<int>(task_.stride);
     const int d = static_cast<int>(task_.d);
     constexpr int kUnrolled = kQueries <= 4 ? 2 : 1;
@@ -206,24 +242,8 @@ class FewRows {
     }
   }
 
-  /// By all eight lanes.
-  __device__ double key_of(std::int64_t query, std::int64_t row) const {
-    return squared_differences(task_.values + query * task_.stride, rows_ + row * task_.d, static_cast<int>(task_.d),
-                               core::mask_of_eight());
-  }
-  __device__ void offer(std::int64_t query, int r, double limit) const {
-    const std::int64_t row = task_.first_row + first_ + r;
-    if (first_ + r >= task_.count || !task_.eligible(query, row)) return;
-    const double key = key_of(query, first_ + r);
-    const KeySink& sink = task_.sink;
-    if (lane_ != 0 || !(key <= limit)) return;
-    const auto at = static_cast<std::int64_t>(atomicAdd(&sink.counts[query], 1ULL));
-    if (at >= sink.room) return;
-    sink.keys[query * sink.room + at] = key;
-    sink.ids[query * sink.room + at] = task_.eligible.first_row + row;
-  }
-
   const FewTask& task_;
+  int first_query_;
   int lane_;
   std::int64_t first_;  // of this lane's rows, within the block of the table
   const T* rows_;

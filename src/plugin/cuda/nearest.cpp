@@ -31,10 +31,11 @@ constexpr double kDirectRate = 2.5e10;
 constexpr double kDirectRateOfFew = 1.5e9;
 constexpr double kFusedRate = 2.9e12;
 constexpr double kPortableShare = 0.5;  // of it, by mma.sync
-// Of few queries: bytes of the table, and columns of pairs in float32; and what all takes besides, which is what a
-// search of one query takes beyond one reading of the table (0.15 ms of 0.12: knn-few-h200-2026-11-30-bb1300e4.json).
+// Of few queries: bytes of the table, and columns of pairs, most of them in tf32; and what all takes besides, which is
+// what a search of one query takes beyond one reading of the table (0.15 ms of 0.12:
+// knn-few-h200-2026-11-30-165ab42b.json).
 constexpr double kReadRate = 2.2e10;
-constexpr double kFewRate = 7e10;
+constexpr double kFewRate = 2.5e11;
 constexpr double kFewStart = 3e-5;
 constexpr double kFusedColumns = 70;  // that a pair of the screen costs besides its own
 constexpr double kPairColumns = 8;    // columns that a pair costs besides its own
@@ -267,11 +268,10 @@ class DeviceNearest final : public CudaNearest {
   kernels::Choice choose(const Context& /*ctx*/, const NearestTask& task) const override {
     const bool stays = this->stays(*task.index);
     if (task.screen == ScreenType::automatic && are_few(task)) {
-      return {Method::direct, stays
-                                  ? "for so few queries the table is read once, and float32 sums with a proven bound "
-                                    "drop almost every row before its key is needed"
-                                  : "the table does not fit the device, so it is streamed; for so few queries float32 "
-                                    "sums with a proven bound drop almost every row before its key is needed"};
+      return {Method::direct, stays ? "for so few queries the table is read once, and sums with a proven bound "
+                                      "drop almost every row before its key is needed"
+                                    : "the table does not fit the device, so it is streamed; for so few queries "
+                                      "sums with a proven bound drop almost every row before its key is needed"};
     }
     if (can_fuse(task)) {
       return {Method::fused, stays

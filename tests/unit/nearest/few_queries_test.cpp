@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <random>
@@ -76,12 +77,93 @@ TEST(FewQueries, NoSumOfAPairWithinTheLimitIsAboveTheBound) {
   EXPECT_GT(closest, 500);  // the bound is needed: sums are above keys
 }
 
+/// What tf32 has of a number.
+float cut(float x) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &x, sizeof bits);
+  bits &= 0xffffe000U;
+  std::memcpy(&x, &bits, sizeof bits);
+  return x;
+}
+
+/// Whether a pair of the products is dropped that is within the limit, by a matrix unit that errs as far as it may.
+bool is_dropped(const std::vector<float>& x, const std::vector<float>& y, const std::vector<float>& c, bool loses) {
+  const auto d = static_cast<std::int64_t>(x.size());
+  float lanes[4] = {};
+  double norm = 0;
+  double product = 0;
+  double lengths[2] = {};
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const float z = y[j] - c[j];
+    const float w = x[j] - c[j];
+    float& sum = lanes[j / 4 % 4];
+    sum = std::fma(z, z, sum);
+    norm += static_cast<double>(w) * static_cast<double>(w);
+    product += static_cast<double>(cut(z)) * static_cast<double>(cut(w));
+    lengths[0] += static_cast<double>(cut(z)) * static_cast<double>(cut(z));
+    lengths[1] += static_cast<double>(cut(w)) * static_cast<double>(cut(w));
+  }
+  const double steps = std::ceil(static_cast<double>(d) / 16);
+  product -= core::half_beta(core::kFewProductsSums) * steps * std::sqrt(lengths[0] * lengths[1]);
+  if (loses) product -= steps * 0x1p-126;
+  const float n = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+  const auto root = static_cast<float>(std::sqrt(static_cast<double>(n)));
+  const core::FewProductsBound bound = core::few_products_bound(key(x, y), norm, d);
+  const float kept = n * static_cast<float>(core::few_products_kept(d));
+  const float left = std::fma(-2.0F, static_cast<float>(product), std::fma(-bound.factor, root, kept));
+  return left > bound.bound;
+}
+
+TEST(FewQueries, NoProductDropsAPairWithinTheLimit) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  const float full = 1.0F + 0x1p-10F - 0x1p-23F;  // what tf32 cuts off is the most
+  struct Kind {
+    std::function<float()> centre;
+    std::function<float(float)> query;  // of the center
+    std::function<float(float)> row;    // of the query
+  };
+  const auto some = [&] { return normal(random); };
+  const std::vector<Kind> kinds = {
+      {some, [&](float) { return some(); }, [&](float) { return some(); }},
+      {[&] { return 1e6F + some(); }, [&](float c) { return c + some(); }, [&](float x) { return x + some(); }},
+      {[] { return 0.0F; }, [&](float) { return full; }, [](float x) { return x; }},  // equal rows, all cut
+      {some, [](float c) { return c; }, [&](float x) { return x + some(); }},         // a query in the center
+      {[] { return 0.0F; }, [](float) { return 1e-21F; },
+       [](float x) { return x; }},  // products below the normal range
+      {[] { return 0.0F; }, [&](float) { return 1e-41F * some(); }, [&](float) { return 1e-41F * some(); }},
+      {[] { return 0.0F; }, [&](float) { return 1e17F * some(); }, [&](float) { return 1e17F * some(); }},
+  };
+  for (const std::int64_t d : {1, 3, 4, 31, 32, 33, 128, 1000}) {
+    for (const Kind& kind : kinds) {
+      for (int pair = 0; pair < 100; ++pair) {
+        std::vector<float> x;
+        std::vector<float> y;
+        std::vector<float> c;
+        for (std::int64_t j = 0; j < d; ++j) {
+          c.push_back(kind.centre());
+          x.push_back(kind.query(c.back()));
+          y.push_back(kind.row(x.back()));
+        }
+        const auto number = &kind - kinds.data();
+        EXPECT_FALSE(is_dropped(x, y, c, false)) << "kind " << number << ", " << d << " columns";
+        EXPECT_FALSE(is_dropped(x, y, c, true)) << "kind " << number << ", " << d << " columns, sums that lose";
+        EXPECT_FALSE(is_dropped(x, c, c, false)) << "kind " << number << ", " << d << " columns, a row in the center";
+      }
+    }
+  }
+  const core::FewProductsBound refused = core::few_products_bound(-1, 1, 8);
+  EXPECT_EQ(refused.bound, -std::numeric_limits<float>::infinity());
+  const core::FewProductsBound far = core::few_products_bound(1, 0x1p121, 8);
+  EXPECT_EQ(far.bound, std::numeric_limits<float>::infinity());
+}
+
 TEST(FewQueries, AreThoseOfNarrowRowsAndSquares) {
   using core::few_queries_serve;
   EXPECT_TRUE(few_queries_serve(Metric::euclidean, DType::float32, DType::float16, 8, 65536, 1024));
   EXPECT_TRUE(few_queries_serve(Metric::sqeuclidean, DType::uint8, DType::bfloat16, 1, 1, 1));
-  EXPECT_TRUE(few_queries_serve(Metric::euclidean, DType::bfloat16, DType::uint8, 16, 8, 1));
-  EXPECT_FALSE(few_queries_serve(Metric::euclidean, DType::float32, DType::float32, 17, 8, 1));
+  EXPECT_TRUE(few_queries_serve(Metric::euclidean, DType::bfloat16, DType::uint8, 24, 8, 1));
+  EXPECT_FALSE(few_queries_serve(Metric::euclidean, DType::float32, DType::float32, 25, 8, 1));
   EXPECT_FALSE(few_queries_serve(Metric::euclidean, DType::uint8, DType::float32, 9, 8, 1));
   EXPECT_FALSE(few_queries_serve(Metric::euclidean, DType::float32, DType::float32, 1, 65537, 1));
   EXPECT_FALSE(few_queries_serve(Metric::euclidean, DType::float32, DType::float32, 1, 8, 1025));

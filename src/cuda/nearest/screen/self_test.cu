@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/base/mma.cuh"
 #include "cuda/nearest/screen/screen.hpp"
 #include "cuda/nearest/screen/self_test.hpp"
+#include "formulas/nearest/few_queries.hpp"
 #include "formulas/nearest/sums_test.hpp"
 
 namespace vicinal::cuda {
@@ -82,12 +84,60 @@ MatrixSums tested(const Engine& engine) {
   return {{}, "", error};
 }
 
+/// Sums of 16 rows and eight queries, in the order of few_products.cuh.
+__global__ void tf32_kernel(const float* x, const float* y, int columns, int rows, float* sums) {
+  const int g = static_cast<int>(threadIdx.x) / 4;
+  const int t = static_cast<int>(threadIdx.x) % 4;
+  const float* const query = x + (blockIdx.y * 8 + g) * columns;
+  const float* const row = y + (blockIdx.x * 16 + g) * columns;
+  float s[4] = {};
+  for (int column = 4 * t; column < columns; column += 16) {
+    for (int i = column; i < column + 4; i += 2) {
+      const std::uint32_t a[4] = {mma::tf32(row[i]), mma::tf32(row[8 * columns + i]), mma::tf32(row[i + 1]),
+                                  mma::tf32(row[8 * columns + i + 1])};
+      mma::multiply_add_tf32(s, a, mma::tf32(query[i]), mma::tf32(query[i + 1]));
+    }
+  }
+  for (int i = 0; i < 4; ++i) sums[(blockIdx.y * 8 + 2 * t + i % 2) * rows + blockIdx.x * 16 + i / 2 * 8 + g] = s[i];
+}
+
+Buffer<float> singles_of(const Engine& engine, const core::SumsOperands& operands) {
+  std::vector<float> values;
+  for (const std::uint16_t half : operands.halves) values.push_back(static_cast<float>(core::half_value(half)));
+  Buffer<float> rows = uploaded(engine, values.data(), static_cast<std::int64_t>(values.size()));
+  engine.synchronize();
+  return rows;
+}
+
+/// Whether products of tf32, which holds every float16, add as the loosest model says.
+bool tf32_holds(const Engine& engine) {
+  if (engine.compute_capability < 80) return false;
+  double largest = 0;
+  for (const int columns : kWidths) {
+    const core::SumsOperands x = core::sums_operands(true, kQueries, columns);
+    const core::SumsOperands y = core::sums_operands(false, kTableTile, columns);
+    const Buffer<float> queries = singles_of(engine, x);
+    const Buffer<float> rows = singles_of(engine, y);
+    const Buffer<float> found(engine, kQueries * kTableTile);
+    check(cudaMemsetAsync(found.data(), 0xFF, found.bytes(), engine.stream), "set device memory");
+    tf32_kernel<<<dim3(kTableTile / 16, kQueries / 8), 32, 0, engine.stream>>>(queries.data(), rows.data(), columns,
+                                                                               kTableTile, found.data());
+    check_launch("multiply rows of the self-test");
+    std::vector<float> sums(static_cast<std::size_t>(found.size()));
+    to_host(engine, sums.data(), found.data(), found.size());
+    engine.synchronize();
+    largest = std::max(largest, core::largest_sum_error(x, y, sums));
+  }
+  return largest <= core::half_beta(core::kFewProductsSums);
+}
+
 }  // namespace
 
 void test_sums(Engine& engine) {
   struct Found {
     bool portable;
     MatrixSums sums;
+    bool has_tf32;
   };
   static std::mutex mutex;
   static std::map<std::pair<int, bool>, Found> known;
@@ -100,10 +150,11 @@ void test_sums(Engine& engine) {
       engine.portable = true;
       engine.sums = tested(engine);
     }
-    found = known.emplace(asked, Found{engine.portable, engine.sums}).first;
+    found = known.emplace(asked, Found{engine.portable, engine.sums, tf32_holds(engine)}).first;
   }
   engine.portable = found->second.portable;
   engine.sums = found->second.sums;
+  engine.has_tf32 = found->second.has_tf32;
 }
 
 }  // namespace vicinal::cuda
