@@ -91,7 +91,7 @@ __device__ double few_key(const FewTask& task, const T* rows, std::int64_t query
 template <class T>
 __device__ void offer(const FewTask& task, const T* rows, std::int64_t query, std::int64_t row, double limit) {
   const std::int64_t number = task.first_row + row;
-  if (row >= task.count || !task.eligible(query, number)) return;
+  if (limit < 0 || row >= task.count || !task.eligible(query, number)) return;  // below 0: refused, or no query
   const double key = few_key(task, rows, query, row);
   const KeySink& sink = task.sink;
   if (threadIdx.x % kFewLanes != 0 || !(key <= limit)) return;
