@@ -24,8 +24,8 @@ enum class Isa : std::uint8_t { automatic, baseline, avx2, avx512 };
 /// "automatic", "baseline", "avx2", "avx512".
 VICINAL_API std::string_view name_of(Isa isa) noexcept;
 
-/// Called on the thread that called the library, at most every few milliseconds, with the name of a stage ("search",
-/// "read") and the fraction of it that is done, in [0, 1].
+/// Called on the thread that called the library, with the name of a stage ("search", "read") and the fraction of it
+/// that is done, in [0, 1]: when a stage begins and ends, and between these at most every 20 ms.
 using ProgressFn = std::function<void(std::string_view stage, double fraction)>;
 
 /// A flag by which one thread, or a signal handler, can stop the work of another thread. Copies share the flag. Setting
@@ -97,7 +97,9 @@ class VICINAL_API Context {
   [[nodiscard]] bool map_files() const noexcept;
   /// Throws Error{cancelled} once the token was set.
   void check_cancelled() const;
-  /// Forwards to the progress function; does nothing without one.
+  /// Passes a stage and the fraction of it that is done, in [0, 1], to the progress function, as often as ProgressFn
+  /// describes. `stage` must be a string literal, because stages are compared by address. Does nothing without a
+  /// progress function, and on the library's own threads.
   void report(std::string_view stage, double fraction) const;
   [[nodiscard]] const CancelToken& cancel_token() const noexcept;
 

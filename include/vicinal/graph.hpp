@@ -74,7 +74,7 @@ struct SearchStats {
   /// Pairs that were ranked by the float64 key: a screen did not drop them, or a tree visited them.
   std::int64_t survivors = 0;
   std::int64_t escalated = 0;    ///< queries that needed a finer screen than the first one
-  std::int64_t uncertified = 0;  ///< queries for which all rows of some block were ranked in float64
+  std::int64_t uncertified = 0;  ///< queries for which over a quarter of a block (CUDA: all rows) was ranked in float64
   double prepare_seconds = 0;
   double search_seconds = 0;
   double selection_seconds = 0;  ///< part of `search_seconds` for selection; 0 if it is not separate from the distances

@@ -75,16 +75,18 @@ struct Hdbscan {
 };
 
 /// The clusters of HDBSCAN (Campello, Moulavi and Sander 2013; McInnes and Healy 2017) of a table's rows [n, d]. They
-/// are those of scikit-learn, unless several minimum spanning trees exist because distances are equal; then the order
-/// of the edges decides. The same bits for every method, thread count and instruction set.
+/// are those of scikit-learn if the minimum spanning tree is unique. If equal distances allow several trees, the order
+/// of the edges decides (docs/contract.md, clause 27), and scikit-learn may return other clusters. The same bits for
+/// every method, thread count, instruction set and device.
 ///
 /// Time and memory of `minimum_spanning_tree`, and O(n log n) time and about 160 n bytes for the hierarchy. Throws as
 /// `minimum_spanning_tree` does, and `invalid_argument` for `inner_product`.
 VICINAL_API Hdbscan hdbscan(const Context& ctx, const TableView& table, const HdbscanOptions& options = {});
 VICINAL_API Hdbscan hdbscan(const Context& ctx, const Index& index, const HdbscanOptions& options = {});
 /// The same from a spanning tree that `minimum_spanning_tree` returned, to try other sizes or selections without
-/// another search. `min_samples`, `count_self`, `alpha`, metric and method are those of the tree. Throws
-/// `invalid_argument` for options outside their domain and for arrays that are not a spanning tree in ascending order.
+/// another search: O(n log n) time and about 160 n bytes. `min_samples`, `count_self`, `alpha`, metric and method are
+/// those of the tree. Throws `invalid_argument` for options outside their domain and for arrays that are not a spanning
+/// tree in ascending order, `over_memory` before work begins, `cancelled`.
 VICINAL_API Hdbscan hdbscan(const Context& ctx, const SpanningTree& tree, const HdbscanOptions& options = {});
 
 /// The plan of `hdbscan` without running it. Throws as it does.

@@ -19,8 +19,9 @@ struct Prepared;
 }  // namespace kernels
 
 struct KnnOptions {
-  /// Neighbors per query: at least 1, and at most the number of rows that the filter admits, minus one if the table is
-  /// searched within itself or `exclude` names rows.
+  /// Neighbors per query: at least 1, and at most the smallest number of rows that any query may choose from: the rows
+  /// that the filter admits, without the query's own row (if the table is searched within itself) and without the row
+  /// that `exclude` names for it.
   std::int64_t k = 5;
   Metric metric = Metric::euclidean;
   double p = 2;                               ///< exponent of `minkowski`, finite and at least 1
@@ -29,8 +30,8 @@ struct KnnOptions {
   Bitmap filter = {};                         ///< rows that may be neighbors, (n + 63) / 64 words; empty: all
   /// [m] for each query the id of one row that is not its neighbor, or -1; empty: no such rows.
   std::span<const std::int64_t> exclude = {};
-  /// Rows farther away than this reported distance are no neighbors, and lists may be shorter than k; at least 0 except
-  /// for `inner_product`. Infinity: no limit. `knn` alone takes another one.
+  /// Rows farther away than this reported distance are not neighbors, so lists may be shorter than k. At least 0 except
+  /// for `inner_product`; infinity: no limit. Only `knn` accepts a finite value.
   double max_radius = std::numeric_limits<double>::infinity();
 };
 
@@ -48,13 +49,13 @@ VICINAL_API RadiusOrder radius_order_from(std::string_view name);
 struct RadiusOptions {
   double radius = 0;  ///< inclusive, in reported distances; at least 0 except for `inner_product`
   Metric metric = Metric::euclidean;
-  double p = 2;
-  Method method = Method::automatic;
-  ScreenType screen = ScreenType::automatic;
-  Bitmap filter = {};
-  std::span<const std::int64_t> exclude = {};
-  RadiusOrder order = RadiusOrder::key;  ///< of lists; votes and means are added up in it
-  std::span<const double> radii = {};    ///< [m] a radius per query, instead of `radius`; empty: `radius` for all
+  double p = 2;                                ///< exponent of `minkowski`, finite and at least 1
+  Method method = Method::automatic;           ///< automatic, fused, direct or kdtree; all give the same result
+  ScreenType screen = ScreenType::automatic;   ///< first screen of `fused`
+  Bitmap filter = {};                          ///< as KnnOptions::filter
+  std::span<const std::int64_t> exclude = {};  ///< as KnnOptions::exclude
+  RadiusOrder order = RadiusOrder::key;        ///< of the rows in a list; votes and means are added up in it
+  std::span<const double> radii = {};          ///< [m] a radius per query, which replaces `radius`; empty: `radius`
 };
 
 /// The number of rows within a radius of each query.
@@ -68,7 +69,7 @@ struct NeighborCounts {
 enum class Packing : std::uint8_t {
   automatic,  ///< from the first search that packs them, if the memory limit allows
   never,      ///< each search packs them
-  now,        ///< as `automatic`, and those of the first screen of euclidean distances are packed when it is made
+  now,        ///< as `automatic`; rows for the first screen of euclidean distances are packed when the index is made
 };
 
 /// "automatic", "never", "now".
@@ -84,16 +85,17 @@ struct IndexOptions {
   /// count them. A later search of the index that needs their memory drops them; they stay in memory as long as another
   /// search or a RepeatedKnn uses them. Not kept: rows of block sources, and with a CUDA context.
   Packing packed = Packing::automatic;
-  /// Pruned rows make a search of 1 to 64 queries faster where most of the rows' variance lies in few directions: a
-  /// search first reads an image of each row in 16 to 128 rotated columns of a byte, whose distance is a proven lower
-  /// bound, and then only the rows that the bound leaves. `automatic`: they are made by the first search that they make
-  /// faster, `now`: those of euclidean distances are made when the index is made, if a sample of the rows shows that
-  /// they make searches faster. They take columns + 12 bytes a row, for euclidean distances, cosine and inner product
-  /// each; plans count them, and they are dropped as packed rows are. The axes, at most 1,024 bytes a column of the
-  /// table for each of these metrics, stay with the index. Making them takes O(n d columns), and the sample some
-  /// 10^9 multiplications. They serve k nearest neighbors by the automatic screen; not searches within a radius and
-  /// counts. A saved index that has them names them, and loading makes them again. Not made: of tables of fewer than
-  /// 1,024 different rows or 32 columns, of block sources, with a CUDA context, on x86 without AVX2, and on Arm.
+  /// Pruned rows make a search of 1 to 64 queries faster if most of the variance of the rows is in few directions. The
+  /// image of a row has c = 16 to 128 rotated columns of one byte, and the distance of two images is a proven lower
+  /// bound. A search first reads the images, then only the rows that the bound does not drop. `automatic`: the first
+  /// search that they make faster makes them; `now`: those of euclidean distances are made with the index, if a sample
+  /// of the rows shows that they make searches faster. They take c + 12 bytes per row, for euclidean distances, cosine
+  /// and inner product each; plans count them, and they are dropped as packed rows are. The axes, at most 1,024 bytes
+  /// per column of the table for each of these metrics, stay with the index. Making them takes O(n d c), and the sample
+  /// about 10^9 multiplications. They serve k nearest neighbors by the automatic screen, but not searches within a
+  /// radius and counts. A saved index records that it has them, and loading makes them again. Not made: of tables of
+  /// fewer than 1,024 different rows or 32 columns, of block sources, with a CUDA context, on x86 without AVX2, and on
+  /// Arm.
   Packing pruned = Packing::never;
 };
 
@@ -103,7 +105,9 @@ struct IndexOptions {
 class VICINAL_API Index {
  public:
   /// Throws `bad_data` naming row and column of the first NaN or infinity, `invalid_argument` for a table without rows
-  /// or columns, `over_memory` above the context's limit. O(n d) time, O(n + d) memory beyond the table.
+  /// or columns and for IndexOptions::tree of a block source without `copy`, `device_unavailable` for a table in memory
+  /// that the context cannot access, `over_memory` above the context's limit, `cancelled`. O(n d) time, O(n + d) memory
+  /// beyond the table; the options add the bytes of a copy, of a tree, and of packed and pruned rows.
   Index(const Context& ctx, const TableView& table, const IndexOptions& options = {});
 
   [[nodiscard]] std::int64_t rows() const noexcept;
@@ -128,14 +132,15 @@ class VICINAL_API Index {
 /// and distances [m, k], nearest first, ties by the smaller id. The same bits for every method, thread count,
 /// instruction set and device.
 ///
-/// With `max_radius` the k nearest of the rows within it, as compressed rows: the first k of each list of `radius`. A
-/// CUDA device finds k for each query, and the host cuts the lists.
+/// With `max_radius`: of the rows within it, the k nearest, as compressed rows (offsets [m + 1]); these are the first k
+/// of each list of `radius`. A CUDA device finds k rows for each query, and the host removes those beyond `max_radius`.
 ///
 /// Throws `invalid_argument` for options outside their domain, queries of another width than the table, and a method
-/// that does not serve the metric, `bad_data` naming row and column of the first NaN or infinity or two rows whose
-/// distance overflows float64, `over_memory` before work begins, `cancelled`. Time O(m n d) by brute force, about O((n
-/// + m) log n) by kd-tree in few dimensions. Memory 16 m k bytes for the result, O(n + m) and a fixed amount per
-/// thread; never m x n. Queries on a table without an Index prepare it first, O(n d).
+/// that does not serve the metric, `device_unavailable` for rows in memory that the context cannot access, `bad_data`
+/// naming row and column of the first NaN or infinity or two rows whose distance overflows float64, `over_memory`
+/// before work begins, `cancelled`. Time O(m n d) by brute force, about O((n + m) log n) by kd-tree in few dimensions.
+/// Memory 16 m k bytes for the result, O(n + m) and a fixed amount per thread, and what an Index keeps (tree, packed
+/// rows); never m x n. Queries on a table without an Index prepare it first, O(n d).
 VICINAL_API NeighborGraph knn(const Context& ctx, const TableView& table, const KnnOptions& options);
 VICINAL_API NeighborGraph knn(const Context& ctx, const TableView& table, const TableView& queries,
                               const KnnOptions& options);
@@ -203,13 +208,15 @@ class VICINAL_API RepeatedKnn {
 
 /// All rows within a radius (inclusive, in reported distances) of each row of a table, itself excluded, or of each
 /// query: ids and distances as compressed rows, offsets [m + 1], in the order of the options, by default nearest first,
-/// ties by the smaller id. With a CUDA context and `radii`, the device finds what the largest of them holds, and the
-/// host cuts the lists, for which it plans up to 64 MiB, or 32 n bytes if that is more.
+/// ties by the smaller id. With a CUDA context and `radii`, the device searches all queries within the largest radius,
+/// and the host removes the rows beyond each query's own; the plan has up to 64 MiB of host memory for this, or 32 n
+/// bytes if that is more.
 ///
 /// Throws `invalid_argument` for options outside their domain, queries of another width, and a method that does not
-/// serve the metric, `bad_data` for NaN, infinity and distances that overflow, `over_memory` before work begins or when
-/// the neighbors found so far exceed the limit, `cancelled`. Time O(m n d) by brute force; memory 16 bytes per neighbor
-/// found, and O(n + m). The same bits for every method, thread count, instruction set and device.
+/// serve the metric, `device_unavailable` as `knn` does, `bad_data` for NaN, infinity and distances that overflow,
+/// `over_memory` before work begins or when the neighbors found so far exceed the limit, `cancelled`. Time O(m n d) by
+/// brute force; memory 16 bytes per neighbor found, and O(n + m). The same bits for every method, thread count,
+/// instruction set and device.
 VICINAL_API NeighborGraph radius(const Context& ctx, const TableView& table, const RadiusOptions& options);
 VICINAL_API NeighborGraph radius(const Context& ctx, const TableView& table, const TableView& queries,
                                  const RadiusOptions& options);

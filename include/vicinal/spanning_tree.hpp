@@ -47,11 +47,11 @@ struct SpanningTree {
 ///
 /// First the nearest neighbors of each row are found, from which most edges follow. The other edges are found by
 /// searches for the nearest row of another component, in a kd-tree or by screens. Memory: 16 n k bytes for lists of up
-/// to k = min_samples + 5 neighbors, about 200 n bytes, and that of the kd-tree's boxes once more, of a device's memory
-/// where there is one. On the CPU, with `euclidean` and `sqeuclidean` in a kd-tree of 8 columns or more, another 50 n
-/// bytes and what a search by screens takes (100 MB for float32, up to 300 MB for very narrow or wide rows): screens
-/// compare the rows where the tree's boxes would leave most pairs. Time: that of `knn` with this k, and of at most log2
-/// n searches of all rows.
+/// to k = min_samples + 5 neighbors, about 200 n bytes, and a second copy of the kd-tree's boxes; with a CUDA context
+/// this is mostly device memory. On the CPU, `euclidean` and `sqeuclidean` in a kd-tree of 8 columns or more take
+/// another 50 n bytes and the memory of a search by screens (100 MB for float32, up to 300 MB for very narrow or wide
+/// rows), because screens compare the rows for which the tree's boxes would drop few pairs. Time: that of `knn` with
+/// this k, and of at most log2 n searches of all rows.
 ///
 /// Throws `invalid_argument` for options outside their domain, a method that does not serve the metric and a table that
 /// comes in blocks, `bad_data` naming row and column of the first NaN or infinity or two rows whose distance overflows

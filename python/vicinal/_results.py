@@ -66,7 +66,7 @@ class SearchStats(Record):
     distinct_rows: int
     survivors: int  #: pairs ranked by the float64 key
     escalated: int  #: queries that a finer screen than the first one served
-    uncertified: int  #: queries for which all keys of some block were computed
+    uncertified: int  #: queries for which over a quarter of a block (CUDA: all rows) was ranked in float64
     prepare_seconds: float
     search_seconds: float
     selection_seconds: float
