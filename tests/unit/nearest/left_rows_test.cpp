@@ -168,6 +168,34 @@ TEST(LeftRows, SpanningTreeIsThatOfAllPairs) {
   EXPECT_EQ(found.core_distances, wanted.core_distances);
 }
 
+/// The reach of a row that has more than a few points within reach, before and after it was tried.
+std::vector<cpu::Reach> reaches_of_tried_row(const std::vector<float>& rows, std::int64_t d) {
+  const Context ctx = Context::cpu({.threads = 2});
+  const Searched searched(ctx, TableView(rows.data(), std::ssize(rows) / d, d), 3);
+  const cpu::Tree& tree = searched.cpu_tree();
+  const cpu::TreeKeys keys(ctx, searched.task, tree);
+  cpu::LeftRows left(ctx, searched.task, tree, keys, false);
+  const std::int64_t row = tree.shape().order[0];
+  const std::vector<double> x(rows.begin() + row * d, rows.begin() + row * d + d);
+  double limit = 1e-6;
+  while (left.reach_of(x.data(), limit, 0) == cpu::Reach::few) limit *= 1.05;
+  const cpu::Reach before = left.reach_of(x.data(), limit, 0);
+  left.try_near(0, x.data(), limit, 0);
+  left.decide();
+  return {before, left.reach_of(x.data(), limit, 0)};
+}
+
+// Within reach of 2,048 rows is nearly all of a table without clusters, but little of one with clusters.
+TEST(LeftRows, NearRowsAreTried) {
+  constexpr std::int64_t kRows = 100000;
+  constexpr std::int64_t kColumns = 8;
+  std::vector<float> rows = polled_rows(kRows, kColumns);
+  using Reaches = std::vector<cpu::Reach>;
+  EXPECT_EQ(reaches_of_tried_row(rows, kColumns), (Reaches{cpu::Reach::near, cpu::Reach::few}));
+  for (std::int64_t i = 0; i < kRows; ++i) rows[static_cast<std::size_t>(i * kColumns)] += 100.0F * (i % 40);
+  EXPECT_EQ(reaches_of_tried_row(rows, kColumns), (Reaches{cpu::Reach::near, cpu::Reach::near}));
+}
+
 // The tree alone would rank a third of all pairs.
 TEST(LeftRows, FewPointsAreRanked) {
   const std::vector<double> rows = clouds_and_noise(16, 0);

@@ -25,6 +25,9 @@ constexpr std::int64_t kMinTableColumns = 8;  // in fewer, boxes keep rows apart
 constexpr std::int64_t kMaxTableColumns = 4096;
 constexpr std::int64_t kPointsBefore = 512;
 constexpr std::int64_t kPointsOfNear = 2048;
+constexpr std::int64_t kShareOfFar = 8;         // a far row has that part of the table within reach, or more
+constexpr double kMaxLimits = 4;                // of the middle one of near rows, that a near row may have
+constexpr double kScreensGain = 0.6;            // of the time of a search by screens: limits are known, rows are packed
 constexpr double kShareOfNear = 1.0 / 3;        // of the time in the tree; measured: 1,000,000 rows of 16 columns
 constexpr std::int64_t kMinLeftRows = 256;      // fewer are not worth packing the table
 constexpr std::int64_t kMaxFarRows = 16384;     // of a search
@@ -52,15 +55,15 @@ kernels::NearestTask by_screens(const Context& ctx, const kernels::NearestTask& 
   return some;
 }
 
-std::int64_t far_points(const Context& ctx, const kernels::NearestTask& some) {
+std::int64_t screens_points(const Context& ctx, const kernels::NearestTask& some) {
   const bool bytes = screen_types(some, simd_kernels(ctx.isa())).front() == ScreenType::int8;
   return tree_rows_of_screens(ctx.isa(), some, bytes);
 }
-std::int64_t near_points(std::int64_t far_points) {
-  return std::min(far_points / 4, kPointsOfNear);
+std::int64_t near_points(std::int64_t screens_points) {
+  return std::min(screens_points / 4, kPointsOfNear);
 }
-std::int64_t points_before_look(std::int64_t far_points) {
-  return std::min(far_points / 8, kPointsBefore);
+std::int64_t points_before_look(std::int64_t screens_points) {
+  return std::min(screens_points / 8, kPointsBefore);
 }
 
 }  // namespace
@@ -123,7 +126,7 @@ std::uint64_t LeftRows::bytes(const Context& ctx, const kernels::NearestTask& ta
 
 kernels::LeftToScreens LeftRows::costs(const Context& ctx, const kernels::NearestTask& task) {
   if (!serve(ctx, task)) return {};
-  const std::int64_t far = far_points(ctx, by_screens(ctx, task));
+  const std::int64_t far = screens_points(ctx, by_screens(ctx, task));
   return {static_cast<double>(near_points(far)), static_cast<double>(points_before_look(far)), kShareOfNear,
           static_cast<double>(far)};
 }
@@ -137,9 +140,9 @@ LeftRows::LeftRows(const Context& ctx, const kernels::NearestTask& task, const T
       tree_(tree),
       keys_(keys),
       in_tree_order_(in_tree_order),
-      points_of_far_(far_points(ctx, by_screens_)),
-      points_of_near_(near_points(points_of_far_)),
-      points_before_(points_before_look(points_of_far_)),
+      points_of_screens_(screens_points(ctx, by_screens_)),
+      points_of_near_(near_points(points_of_screens_)),
+      points_before_(points_before_look(points_of_screens_)),
       reaches_(static_cast<std::size_t>(task.index->table.rows()), Reach::unknown) {
   const core::ContextAccess::State& all = core::ContextAccess::state(ctx);
   const auto state = std::make_shared<core::ContextAccess::State>(all, all.memory_limit);
@@ -152,9 +155,35 @@ LeftRows::LeftRows(const Context& ctx, const kernels::NearestTask& task, const T
 }
 
 Reach LeftRows::reach_of(const double* x, double limit, std::int64_t compared) const {
-  const std::int64_t points = points_within(x, limit, compared + points_of_far_);
-  if (points > compared + points_of_far_) return Reach::far;
-  return points > compared + points_of_near_ ? Reach::near : Reach::few;
+  const std::int64_t much = std::max(points_of_screens_, std::ssize(reaches_) / kShareOfFar);
+  const std::int64_t points = points_within(x, limit, compared + much) - compared;
+  if (points > much) return Reach::far;
+  return points > (near_pays_ ? points_of_near_ : points_of_screens_) ? Reach::near : Reach::few;
+}
+
+void LeftRows::try_near(std::int64_t point, const double* x, double limit, std::int64_t compared) {
+  const std::int64_t n = std::ssize(reaches_);
+  const std::int64_t first = point / kMaxNearRows * kMaxNearRows;
+  std::vector<std::int64_t> points;
+  std::vector<std::int64_t> rows;
+  for (std::int64_t at = first; at < std::min(n, first + kMaxNearRows); ++at) {
+    points.push_back(at);
+    rows.push_back(row(at));
+  }
+  const std::vector<double> limits(points.size(), limit);
+  Gathered around;
+  around.take(ctx_, task_.queries, rows);
+  bound_runs(around.view(), points, limits);
+  around_.reserve(static_cast<std::size_t>(n));
+  take_leaves(ctx_, tree_, keys_, runs_, simd_kernels(ctx_.isa()).tile_rows, around_);
+  const auto share = static_cast<double>(around_.size()) / static_cast<double>(n);
+  screens_points_ += kScreensGain * share * static_cast<double>(points_of_screens_);
+  tree_points_ += static_cast<double>(points_within(x, limit, n) - compared);
+}
+
+void LeftRows::decide() noexcept {
+  near_pays_ = screens_points_ < tree_points_;
+  if (!near_pays_) points_before_ = std::max(points_before_, points_of_screens_ / 8);
 }
 
 std::int64_t LeftRows::points_within(const double* x, double limit, std::int64_t most) const {
@@ -208,6 +237,7 @@ void LeftRows::search_all(Reach reach, std::int64_t max_rows, kernels::NearestRe
   points.reserve(static_cast<std::size_t>(std::min(std::ssize(reaches_), max_rows)));
   const auto search_points = [&] {
     if (points.empty()) return;
+    if (reach == Reach::near) part_from_far(points, result);
     num_searched_ = static_cast<double>(points.size());
     search_some(points, reach, result);
     num_found_ += num_searched_;
@@ -222,6 +252,23 @@ void LeftRows::search_all(Reach reach, std::int64_t max_rows, kernels::NearestRe
     if (std::ssize(points) == max_rows) search_points();
   }
   search_points();
+}
+
+/// Rows that reach much farther than most of those around them, such as noise in a cluster, are far: the leaves within
+/// their reach would be compared with all of the others, too.
+void LeftRows::part_from_far(std::vector<std::int64_t>& points, const kernels::NearestResult& result) {
+  const auto limit_of = [&](std::int64_t point) {
+    return result.distances[static_cast<std::size_t>(place(point) * task_.k)];
+  };
+  std::vector<double> limits(points.size());
+  std::transform(points.begin(), points.end(), limits.begin(), limit_of);
+  const auto middle = limits.begin() + std::ssize(limits) / 2;
+  std::nth_element(limits.begin(), middle, limits.end());
+  std::erase_if(points, [&](std::int64_t point) {
+    const bool is_far = limit_of(point) > kMaxLimits * *middle;
+    if (is_far) reaches_[static_cast<std::size_t>(point)] = Reach::far;
+    return is_far;
+  });
 }
 
 /// Few rows are searched for in the tree.

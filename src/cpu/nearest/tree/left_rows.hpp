@@ -1,8 +1,8 @@
 // Rows of a table that a kd-tree would compare with more points than screens take time for are left to the screens
 // (Method::fused). FAR rows, such as noise between clusters, have much of the table within reach and are compared with
 // all of it. NEAR rows, such as those of a large cluster, are compared with the leaves within reach of the rows around
-// them. The screens have the table in the order of its tree, so that the points of a leaf are rows that follow each
-// other.
+// them. Where there are no clusters these leaves are most of the table; then fewer rows are left (LeftRows::decide).
+// The screens have the table in the order of its tree, so that the points of a leaf are rows that follow each other.
 #pragma once
 
 #include <algorithm>
@@ -75,6 +75,12 @@ class LeftRows {
 
   /// A row is looked at when it has been compared with so many points.
   [[nodiscard]] std::int64_t points_before() const noexcept { return points_before_; }
+  /// Of a near row x [d], at this place of the tree's order, that has been compared with `compared` points: what it and
+  /// the rows around it would cost in the tree, and by screens.
+  void try_near(std::int64_t point, const double* x, double limit, std::int64_t compared);
+  /// Near rows stay in the tree, as if they were few, if those that were tried cost less there. The leaves within reach
+  /// of many rows are most of the table where rows are not in clusters.
+  void decide() noexcept;
   /// The reach of a row x [d] that has been compared with `compared` points. Any thread.
   [[nodiscard]] Reach reach_of(const double* x, double limit, std::int64_t compared) const;
   /// Points in boxes within reach of x [d], or any larger number than `most`. Any thread.
@@ -95,6 +101,7 @@ class LeftRows {
   [[nodiscard]] std::int64_t place(std::int64_t point) const noexcept { return in_tree_order_ ? point : row(point); }
   void order_table();
   void search_all(Reach reach, std::int64_t max_rows, kernels::NearestResult& result);
+  void part_from_far(std::vector<std::int64_t>& points, const kernels::NearestResult& result);
   void search_some(std::span<const std::int64_t> points, Reach reach, kernels::NearestResult& result);
   void bound_runs(const TableView& rows, std::span<const std::int64_t> points, std::span<const double> limits);
 
@@ -105,9 +112,12 @@ class LeftRows {
   const Tree& tree_;
   const TreeKeys& keys_;
   bool in_tree_order_;
-  std::int64_t points_of_far_;   // of more, screens compare the row with the whole table in less time
-  std::int64_t points_of_near_;  // of more, the row is near
+  std::int64_t points_of_screens_;  // that a tree ranks while screens compare a row with the whole table
+  std::int64_t points_of_near_;     // of more, a row is near if that pays
   std::int64_t points_before_;
+  bool near_pays_ = true;
+  double tree_points_ = 0;            // of all near rows that were tried
+  double screens_points_ = 0;         // points that a tree ranks in the time of the screens
   std::vector<Reach> reaches_;        // [rows] in the order of the tree, of those that are left
   bool is_ordered_ = false;           // whether the next one is made
   kernels::Prepared ordered_;         // the table: `distinct` is the order of the tree, not ascending

@@ -112,6 +112,7 @@ class SelfLists {
       const std::int64_t now = done.fetch_add(lists) + lists;
       ctx_.report("search", static_cast<double>(now) / rows);
     };
+    if (left_) try_rows(groups[0]);
     core::parallel_for(ctx_, (size + each - 1) / each, [&](std::int64_t task, int worker) {
       const std::int64_t end = std::min(size, (task + 1) * each);
       BatchResult done_here;
@@ -181,12 +182,40 @@ class SelfLists {
     return tree_.shape().order[static_cast<std::size_t>(leaf.first + point)];
   }
 
-  void search(const Batch& batch, Group& group, BatchResult& done) {
+  /// Whether near rows are left depends on some of them, from all parts of the tree.
+  void try_rows(Group& group) {
+    constexpr std::int64_t kTried = 16;
+    for (std::int64_t i = 0; i < kTried; ++i) {
+      visit(batches_[static_cast<std::size_t>(i * std::ssize(batches_) / kTried)], group);
+      const auto near = std::find(group.reaches.begin(), group.reaches.end(), Reach::near);
+      if (near != group.reaches.end()) {
+        const auto at = static_cast<std::size_t>(near - group.reaches.begin());
+        const Visit<ListSink>& query = group.queries[at];
+        left_->try_near(group.points[at], query.x, query.sink.limit(), query.ranked);
+      }
+      clear(group);
+    }
+    left_->decide();
+  }
+
+  void visit(const Batch& batch, Group& group) {
     ctx_.check_cancelled();
     gather(batch, group);
     bound(group);
     for (Visit<ListSink>& query : group.queries) ranks_.rank(tree_.child(group.leaf), query);
     walk(group);
+  }
+
+  static void clear(Group& group) {
+    group.queries.clear();
+    group.sinks.clear();
+    group.points.clear();
+    group.reaches.clear();
+    group.known = {};
+  }
+
+  void search(const Batch& batch, Group& group, BatchResult& done) {
+    visit(batch, group);
     for (std::size_t i = 0; i < group.queries.size(); ++i) {
       done.ranked += group.queries[i].ranked;
       if (is_left(group.queries[i])) {
@@ -196,11 +225,7 @@ class SelfLists {
       group.queries[i].sink.finish();
       ++done.lists;
     }
-    group.queries.clear();
-    group.sinks.clear();
-    group.points.clear();
-    group.reaches.clear();
-    group.known = {};
+    clear(group);
   }
 
   void gather(const Batch& batch, Group& group) {
