@@ -13,8 +13,8 @@
 #include "core/infinity.hpp"
 #include "core/poll.hpp"
 #include "cpu/density/dbscan.hpp"
-#include "cpu/nearest/gathered.hpp"
 #include "cpu/nearest/collector.hpp"
+#include "cpu/nearest/gathered.hpp"
 #include "cpu/nearest/nearest.hpp"
 
 namespace vicinal::cpu {
