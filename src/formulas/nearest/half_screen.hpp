@@ -78,7 +78,8 @@ VICINAL_HD constexpr std::int64_t half_columns(std::int64_t d) noexcept {
 }
 /// w of a column: steps from its own to the last one.
 VICINAL_HD constexpr double half_weight(std::int64_t column, std::int64_t columns) noexcept {
-  return static_cast<double>(columns / kHalfStep - column / kHalfStep);
+  const std::int64_t steps = columns / kHalfStep - column / kHalfStep;
+  return static_cast<double>(steps);
 }
 
 enum class HalfForm : std::uint8_t { triangle, far, product };  ///< T, F, P
