@@ -86,7 +86,9 @@ void expect_lists_of_all_pairs(const TableView& table, KnnOptions options) {
   };
   for (const Isa isa : isas()) {
     const std::int64_t survivors = expect_found({.threads = 3, .isa = isa});
-    if (isa == isas().back()) EXPECT_EQ(expect_found({.threads = 1, .isa = isa}), survivors);
+    if (isa == isas().back()) {
+      EXPECT_EQ(expect_found({.threads = 1, .isa = isa}), survivors);
+    }
   }
 }
 
