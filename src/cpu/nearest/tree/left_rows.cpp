@@ -324,7 +324,6 @@ void LeftRows::search_some(std::span<const std::int64_t> points, Reach reach, ke
 
 /// The table in the order of the tree, packed for the coarsest screens.
 void LeftRows::order_table() {
-  if (is_ordered_) return;
   const kernels::Prepared& all = *task_.index;
   const std::vector<std::int64_t>& order = tree_.shape().order;
   ordered_.table = all.table;
@@ -335,11 +334,10 @@ void LeftRows::order_table() {
     core::copy_in_steps(ctx_, order, rows->data());
   }
   core::number_in_steps(ctx_, ordered_.member_offsets, std::ssize(order) + 1);
-  by_screens_.index = &ordered_;
-  pack_rows(part_ctx_, by_screens_);
-  by_screens_.index = &all;
+  kernels::NearestTask all_rows = by_screens_;
+  all_rows.index = &ordered_;
+  pack_rows(part_ctx_, all_rows);
   around_.reserve(order.size());
-  is_ordered_ = true;
 }
 
 /// Boxes around the rows of a search. Those of a run are few and close to each other.

@@ -119,7 +119,6 @@ class LeftRows {
   double tree_points_ = 0;            // of all near rows that were tried
   double screens_points_ = 0;         // points that a tree ranks in the time of the screens
   std::vector<Reach> reaches_;        // [rows] in the order of the tree, of those that are left
-  bool is_ordered_ = false;           // whether the next one is made
   kernels::Prepared ordered_;         // the table: `distinct` is the order of the tree, not ascending
   std::vector<RowRun> runs_;          // of the rows that are searched for
   std::vector<std::int64_t> around_;  // rows of `ordered_` that they are compared with
