@@ -166,7 +166,8 @@ def density(told):
                 lines.append(error_line(name, version, peer["seconds"], ours["seconds"], off,
                                         f"tree {off:+.0e} longer than ours", case=case))
             elif "seconds" in peer:
-                text = "same clusters" if peer["same"] else f"Rand index {peer['rand_index']:.4f} with our clusters"
+                text = f"adjusted Rand index {peer['rand_index']:.4f} with our clusters"
+                text = "same clusters" if peer["same"] else text
                 lines.append({"peer": name, "case": case, "version": version, "seconds": peer["seconds"],
                               "our_seconds": ours["seconds"], "share": peer["rand_index"],
                               "exactness": text})

@@ -58,9 +58,9 @@ def kmeans(name, rows, cols, clusters, short=None, about="an iteration", words="
                f"--rows 20000 --cols {min(cols, 32)} --clusters {min(clusters, 32)} --repeat 1", short)
 
 
-def kmeans_first(name, rows, cols, clusters, repeat):
+def kmeans_first(name, rows, cols, clusters):
     """Of so many clusters 25 iterations of all libraries take an hour."""
-    return kmeans(name, rows, cols, clusters, None, "an iteration (2 to 5)", f" --first --repeat {repeat}")
+    return kmeans(name, rows, cols, clusters, None, "an iteration (2 to 5)", " --first --repeat 1")
 
 
 def density(name, table, short=None):
@@ -94,10 +94,10 @@ ROWS = (
     kmeans("500k", 500_000, 18, 64),
     kmeans("1m", 1_000_000, 64, 64),
     kmeans("600k", 600_000, 77, 333, "--rows 60000 --cols 77 --clusters 333"),
-    kmeans("1m-1024", 1_000_000, 128, 1024),
-    kmeans("300k-768", 300_000, 768, 1024),
-    kmeans_first("1m-4096", 1_000_000, 128, 4096, 2),
-    kmeans_first("1m-10000", 1_000_000, 128, 10_000, 1),
+    kmeans("1m-1024", 1_000_000, 128, 1024, words=" --repeat 1"),
+    kmeans("300k-768", 300_000, 768, 1024, words=" --repeat 1"),
+    kmeans_first("1m-4096", 1_000_000, 128, 4096),
+    kmeans_first("1m-10000", 1_000_000, 128, 10_000),
     Row("lof-100k", "lof", "LOF of 100,000 x 16 normal, k = 20", "lof", "knn", ("sklearn_brute", "sklearnex_float32"),
         "time", "time --rows 3000 --repeat 1", "time --rows 30000 --repeat 3"),
     Row("lof-kdd", "lof", "LOF of 100,000 rows of KDD Cup 99, k = 20", "lof", "knn",
@@ -132,7 +132,7 @@ ROWS = (
     Row("read-csv", "read", "a CSV file of 1 GB, 41 columns", "read", "csv", ("pandas", "pyarrow"), "--bytes 1e9",
         "--bytes 3e6 --repeat 1", "--bytes 1e8 --repeat 3"),
     Row("missing-100k", "missing", "100,000 x 20 with 5 % of the values missing, filled", "missing", "knn",
-        ("sklearn",), "", "--rows 2000 --repeat 1", "--rows 4000 --repeat 2"),
+        ("sklearn",), "--repeat 1", "--rows 2000 --repeat 1", "--rows 4000 --repeat 2"),
     Row("gpu-knn", "gpu", "1,000,000 x 128 in device memory, 10,000 queries, k = 32", "gpu_knn", "gpu", GPU_KNN,
         "1Mx10k-d128", "1Mx10k-d128 --scale 100 --seconds 5"),
     Row("gpu-knn-3", "gpu", "10,000,000 x 3 within itself in device memory, k = 16", "gpu_knn", "gpu",
