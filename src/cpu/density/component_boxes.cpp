@@ -15,6 +15,7 @@ ComponentBoxes::ComponentBoxes(const Context& ctx, const Growth& growth, const T
       keys_(keys),
       inner_(inner),
       parts_(parts),
+      keeps_all_(!InnerBoxes::serve(growth.task)),
       rows_(static_cast<std::size_t>(1 + tree.nodes() * kTreeWidth)),
       others_(tree, keys) {
   for (int worker = 0; worker < ctx.threads(); ++worker) scratch_.emplace_back(tree.cols());
@@ -40,6 +41,10 @@ void ComponentBoxes::update_leaf(const Below& below, GrowingBox& others) {
   const Tree::Child& leaf = tree_.child(below.child);
   Rows& rows = rows_[static_cast<std::size_t>(below.child)];
   const auto label_of = [&](std::int64_t point) { return growth_.group_label(below.first_group + point); };
+  if (keeps_all_ && rows.label >= 0) {  // one component, which these rows stay
+    rows.label = rows.main = label_of(0);
+    return;
+  }
   // The component of more than half of the points, if there is one, is what remains when different ones cancel out.
   rows.label = rows.main = kNoRows;
   rows.core = kInfinity;

@@ -63,6 +63,7 @@ class ComponentBoxes {
   const TreeKeys& keys_;
   const InnerBoxes& inner_;
   std::span<const Below> parts_;
+  bool keeps_all_;                   // no row is ever left out
   std::vector<Rows> rows_;           // [children]
   std::vector<GrowingBox> scratch_;  // of each thread
   NodeBoxes others_;                 // of the rows that are not of `main`; empty in many columns

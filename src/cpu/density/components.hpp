@@ -11,7 +11,6 @@
 #include "backend/density.hpp"
 #include "core/infinity.hpp"
 #include "core/parallel.hpp"
-#include "core/poll.hpp"
 #include "core/raw_vector.hpp"
 #include "cpu/density/places.hpp"
 #include "vicinal/error.hpp"
@@ -144,11 +143,6 @@ class Components {
       if (passes > 64) throw Error(ErrorCode::internal, "spanning tree: components follow each other in a circle");
     }
     collect_joined(ctx, lightest, tree);
-    core::Poll poll(ctx);
-    largest_ = *std::max_element(labels_.begin(), labels_.end(), [&](std::int64_t a, std::int64_t b) {
-      poll.step();
-      return size_[static_cast<std::size_t>(a)] < size_[static_cast<std::size_t>(b)];
-    });
     for_each_row(ctx, rows(), [&](std::int64_t row) {
       std::int64_t& label = label_[static_cast<std::size_t>(row)];
       const std::int64_t root = next_[static_cast<std::size_t>(label)];
@@ -166,12 +160,19 @@ class Components {
     const kernels::TreeEdge back = lightest.of(other);
     return back.a == edge.a && back.b == edge.b && own < other ? own : other;
   }
-  /// Keeps the labels that are at the end of their ways, adds up the sizes, and appends the edges of the others.
+  /// Keeps the labels that are at the end of their ways, adds up the sizes, notes the largest, and appends the edges of
+  /// the others.
   void collect_joined(const Context& ctx, const LightestEdges& lightest, std::vector<kernels::TreeEdge>& tree) {
     constexpr std::int64_t kLabels = 1 << 14;  // of a task
     struct Part {
       std::vector<std::int64_t> left;
       std::size_t first_edge = 0;
+      std::int64_t largest = -1;
+    };
+    const auto replace_if_larger = [&](std::int64_t& largest, std::int64_t label) {
+      if (largest < 0 || size_[static_cast<std::size_t>(largest)] < size_[static_cast<std::size_t>(label)]) {
+        largest = label;
+      }
     };
     const std::int64_t labels = std::ssize(labels_);
     std::vector<Part> parts(static_cast<std::size_t>((labels + kLabels - 1) / kLabels));
@@ -199,11 +200,14 @@ class Components {
     }
     tree.resize(edges);
     for_each_label([&](Part& part, std::int64_t own, std::int64_t root) {
-      if (root != own) tree[part.first_edge++] = lightest.of(own);
+      if (root == own) return replace_if_larger(part.largest, own);
+      tree[part.first_edge++] = lightest.of(own);
     });
     labels_.clear();
+    largest_ = -1;
     for (const Part& part : parts) {
       ctx.check_cancelled();
+      if (part.largest >= 0) replace_if_larger(largest_, part.largest);
       labels_.insert(labels_.end(), part.left.begin(), part.left.end());
     }
   }
