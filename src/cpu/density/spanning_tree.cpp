@@ -8,7 +8,8 @@
 // the lightest of all unless the floor of some member is not above it; those members are searched (other_rows.hpp),
 // which raises their floors. Without core keys and a divisor the first listed row of another component is the
 // lightest edge of its row whatever the floor is, because lists have the same order as edges of one row: (key, id).
-// Division can make keys equal that are not, and then the order is by id alone.
+// Division can make keys equal that are not, and then the order is by id alone. The key of a pair is not below the core
+// keys of nearest neighbors, so these are not looked at where keys are not divided.
 // Floors stay true while components grow, because the rows of other components become fewer.
 // Of many members some are searched first in the kd-tree of a table of eight columns or more. Where they are compared
 // with many rows, outliers are left out of the boxes (inner_boxes.hpp: up to 32 columns, with core keys), and some are
@@ -20,6 +21,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "core/distance.hpp"
 #include "core/in_steps.hpp"
@@ -96,12 +98,33 @@ bool may_screen(const Context& ctx, const SpanningTask& task) {
   return task.search.queries.cols() >= kFewScreened && has_screens(ctx, task);
 }
 
+/// Whether core keys make no edge heavier: no pair of a row is nearer than its nearest neighbor. Where rows may be left
+/// out of boxes they are of use all the same.
+bool are_pairs_enough(const SpanningTask& task) {
+  return task.rank == 0 || (task.rank == 1 && task.divisor == 1 && !InnerBoxes::serve(task));
+}
+
+/// Writes the core keys, if there are any, to the result. Returns those that edges need, by place.
+core::RawVector<double> core_keys_of(const Context& ctx, const SpanningTask& task, const Places& places,
+                                     kernels::SpanningResult& result) {
+  if (task.rank == 0) return {};
+  const std::int64_t n = task.search.queries.rows();
+  core::RawVector<double> core_keys(static_cast<std::size_t>(are_pairs_enough(task) ? 0 : n));
+  result.core_keys.resize(static_cast<std::size_t>(n));
+  for_each_row(ctx, n, [&](std::int64_t place) {
+    const double key = task.keys[static_cast<std::size_t>(place * task.search.k + task.rank - 1)];
+    result.core_keys[static_cast<std::size_t>(places.row(place))] = key;
+    if (!core_keys.empty()) core_keys[static_cast<std::size_t>(place)] = key;
+  });
+  return core_keys;
+}
+
 /// Names rows by their places, except in edges.
 class Boruvka {
  public:
-  /// The lists are in the order of places and have ids of rows, which are replaced by places. Writes `core_keys`, by
-  /// place.
-  Boruvka(const Context& ctx, const SpanningTask& task, const Places& places, std::span<double> core_keys)
+  /// The lists are in the order of places and have ids of rows, which are replaced by places. `core_keys` by place, or
+  /// empty: then the key of an edge is that of its pair.
+  Boruvka(const Context& ctx, const SpanningTask& task, const Places& places, std::span<const double> core_keys)
       : ctx_(ctx),
         n_(task.search.queries.rows()),
         k_(task.search.k),
@@ -119,7 +142,6 @@ class Boruvka {
       const auto list = static_cast<std::size_t>(row * k_);
       const auto k = static_cast<std::size_t>(k_);
       for (std::int64_t& id : task.ids.subspan(list, k)) id = places.place(id);
-      if (!core_keys.empty()) core_keys[at] = task.keys[list + static_cast<std::size_t>(task.rank) - 1];
       growth_.bounds.floor[at] =
           k_ == n_ - 1 ? kInfinity : growth_.key(growth_.core(row), -kInfinity, task.keys[list + k - 1]);
       growth_.bounds.other[at] = -1;
@@ -132,20 +154,25 @@ class Boruvka {
       largest_ = growth_.components.largest();
       label_groups();
       const auto& labels = growth_.components.labels();
+      OpenRows open(static_cast<std::size_t>((n_ + kTaskRows - 1) / kTaskRows));
       if (std::ssize(labels) == n_) {
-        offer_nearest();
+        offer_nearest(open);
       } else {
         for_each_row(ctx_, std::ssize(labels),
                      [&](std::int64_t i) { growth_.edges.forget(labels[static_cast<std::size_t>(i)]); });
-        offer_known();
+        offer_known(open);
       }
-      search_uncertain();
+      search_uncertain(std::move(open));
       join(tree);
       ctx_.report("tree", static_cast<double>(tree.size()) / static_cast<double>(n_ - 1));
     }
   }
 
  private:
+  static constexpr std::int64_t kTaskRows = 4096;
+  /// Of each task the rows, ascending, of which no edge is known, and some may be of use.
+  using OpenRows = std::vector<std::vector<std::int64_t>>;
+
   [[nodiscard]] std::int64_t label(std::int64_t row) const { return growth_.components.label(row); }
 
   /// Where there are equal rows.
@@ -166,9 +193,8 @@ class Boruvka {
   /// The lightest edges that lists and former searches have. Rows of one component mostly follow each other: for a run
   /// of them one edge is offered. A row is asked only if its lightest edge, which can only become heavier, may be
   /// lighter than what is known of its component.
-  void offer_known() {
-    constexpr std::int64_t kRows = 4096;  // of a task
-    core::parallel_for(ctx_, (n_ + kRows - 1) / kRows, [&](std::int64_t task, int /*worker*/) {
+  void offer_known(OpenRows& open) {
+    core::parallel_for(ctx_, std::ssize(open), [&](std::int64_t task, int /*worker*/) {
       LightestEdges& edges = growth_.edges;
       std::int64_t own = -1;
       double limit = kInfinity;
@@ -177,7 +203,7 @@ class Boruvka {
         if (best.a < 0) return;
         growth_.components.is_one_row(own) ? edges.offer_alone(own, best) : edges.offer(own, best);
       };
-      for (std::int64_t row = task * kRows; row < std::min(n_, (task + 1) * kRows); ++row) {
+      for (std::int64_t row = task * kTaskRows; row < std::min(n_, (task + 1) * kTaskRows); ++row) {
         if (label(row) == largest_) continue;
         if (label(row) != own) {
           offer_best();
@@ -188,6 +214,7 @@ class Boruvka {
         const auto at = static_cast<std::size_t>(row);
         if (growth_.bounds.other[at] >= 0 && growth_.bounds.other_key[at] > limit) continue;
         const Known known = known_of(row, own);
+        if (may_have_lighter(row, limit)) open[static_cast<std::size_t>(task)].push_back(row);
         if (known.other < 0 || known.key > limit) continue;
         const TreeEdge edge = growth_.edge(known.key, row, known.other);
         if (best.a >= 0 && !lighter(edge, best)) continue;
@@ -199,11 +226,15 @@ class Boruvka {
   }
 
   /// The same in the first round, in which every row is a component.
-  void offer_nearest() {
-    for_each_row(ctx_, n_, [&](std::int64_t row) {
-      if (k_ > kLongList) ctx_.check_cancelled();
-      const Known known = row == largest_ ? Known{} : nearest_listed<true>(row, 0, row);
-      growth_.edges.set(row, known.other < 0 ? TreeEdge{kInfinity, -1, -1} : growth_.edge(known.key, row, known.other));
+  void offer_nearest(OpenRows& open) {
+    core::parallel_for(ctx_, std::ssize(open), [&](std::int64_t task, int /*worker*/) {
+      for (std::int64_t row = task * kTaskRows; row < std::min(n_, (task + 1) * kTaskRows); ++row) {
+        if (k_ > kLongList) ctx_.check_cancelled();
+        const Known known = row == largest_ ? Known{} : nearest_listed<true>(row, 0, row);
+        growth_.edges.set(row,
+                          known.other < 0 ? TreeEdge{kInfinity, -1, -1} : growth_.edge(known.key, row, known.other));
+        if (row != largest_ && may_have_lighter(row, known.key)) open[static_cast<std::size_t>(task)].push_back(row);
+      }
     });
   }
 
@@ -253,22 +284,42 @@ class Boruvka {
     return growth_.places.row(a) < growth_.places.row(b);
   }
 
-  /// Whether a row may have an edge that is lighter than all that are known of its component, or as light.
+  /// Whether a row may have an edge that is not known and is lighter than the limit of its component, or as light.
+  [[nodiscard]] bool may_have_lighter(std::int64_t row, double limit) const {
+    const auto at = static_cast<std::size_t>(row);
+    return growth_.bounds.other[at] < 0 && growth_.bounds.floor[at] <= limit;
+  }
   [[nodiscard]] bool is_uncertain(std::int64_t row) const {
     const std::int64_t own = label(row);
-    const auto at = static_cast<std::size_t>(row);
-    if (own == largest_ || growth_.bounds.other[at] >= 0) return false;
-    return growth_.bounds.floor[at] <= growth_.edges.limit(own);
+    return own != largest_ && may_have_lighter(row, growth_.edges.limit(own));
   }
 
-  /// The rows that are uncertain, in the order of groups. Of equal rows in one component the first has the lightest
-  /// edge.
-  std::vector<std::int64_t> uncertain_rows() {
-    constexpr std::int64_t kGroups = 4096;  // of a task
+  /// Those of the open rows that are uncertain now that all edges were offered, in the order of groups.
+  std::vector<std::int64_t> uncertain_rows(OpenRows open) {
+    if (growth_.places.grouped()) {
+      open = uncertain_of_groups();
+    } else {
+      core::parallel_for(ctx_, std::ssize(open), [&](std::int64_t task, int /*worker*/) {
+        std::erase_if(open[static_cast<std::size_t>(task)], [&](std::int64_t row) { return !is_uncertain(row); });
+      });
+    }
+    std::size_t size = 0;
+    for (const std::vector<std::int64_t>& part : open) size += part.size();
+    std::vector<std::int64_t> rows;
+    rows.reserve(size);
+    for (const std::vector<std::int64_t>& part : open) {
+      ctx_.check_cancelled();
+      rows.insert(rows.end(), part.begin(), part.end());
+    }
+    return rows;
+  }
+
+  /// Of equal rows in one component the first has the lightest edge.
+  OpenRows uncertain_of_groups() const {
     const std::int64_t groups = growth_.places.groups();
-    std::vector<std::vector<std::int64_t>> found(static_cast<std::size_t>((groups + kGroups - 1) / kGroups));
+    OpenRows found(static_cast<std::size_t>((groups + kTaskRows - 1) / kTaskRows));
     core::parallel_for(ctx_, std::ssize(found), [&](std::int64_t task, int /*worker*/) {
-      for (std::int64_t group = task * kGroups; group < std::min(groups, (task + 1) * kGroups); ++group) {
+      for (std::int64_t group = task * kTaskRows; group < std::min(groups, (task + 1) * kTaskRows); ++group) {
         const bool is_whole = growth_.group_label(group) >= 0;
         for (const std::int64_t row : growth_.places.members(group)) {
           if (is_uncertain(row)) found[static_cast<std::size_t>(task)].push_back(row);
@@ -276,20 +327,12 @@ class Boruvka {
         }
       }
     });
-    std::size_t size = 0;
-    for (const std::vector<std::int64_t>& part : found) size += part.size();
-    std::vector<std::int64_t> rows;
-    rows.reserve(size);
-    for (const std::vector<std::int64_t>& part : found) {
-      ctx_.check_cancelled();
-      rows.insert(rows.end(), part.begin(), part.end());
-    }
-    return rows;
+    return found;
   }
 
   /// Searches for the rows that are uncertain.
-  void search_uncertain() {
-    std::vector<std::int64_t> rows = uncertain_rows();
+  void search_uncertain(OpenRows open) {
+    std::vector<std::int64_t> rows = uncertain_rows(std::move(open));
     if (rows.empty()) return;
     core::Poll poll(ctx_);
     if (growth_.places.in_tree()) return search_in_tree(rows, poll);
@@ -425,15 +468,11 @@ void spanning_tree(const Context& ctx, const SpanningTask& task, kernels::Spanni
   const Places& places = in_tree ? *in_order : as_they_are;
   make_keys(ctx, task, task.in_tree_order ? places : as_they_are);
   if (in_tree && !task.in_tree_order) move_lists(ctx, task, places);
-  core::RawVector<double> core_keys(static_cast<std::size_t>(task.rank > 0 ? n : 0));
+  const core::RawVector<double> core_keys = core_keys_of(ctx, task, places, result);
   result.edges.reserve(static_cast<std::size_t>(n - 1));
   core::prefer_large_pages(result.edges.data(), static_cast<std::size_t>(n - 1) * sizeof(TreeEdge));
   Boruvka(ctx, task, places, core_keys).run(result.edges);
   sort_edges(ctx, result.edges);
-  result.core_keys.resize(core_keys.size());
-  for_each_row(ctx, std::ssize(core_keys), [&](std::int64_t place) {
-    result.core_keys[static_cast<std::size_t>(places.row(place))] = core_keys[static_cast<std::size_t>(place)];
-  });
 }
 
 std::uint64_t spanning_tree_bytes(const Context& ctx, const SpanningTask& task) {

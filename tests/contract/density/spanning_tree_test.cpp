@@ -56,10 +56,14 @@ void check_tree(const PairTable& data, SpanningTreeOptions options, const std::s
 }
 
 std::vector<SpanningTreeOptions> every_reach(std::int64_t n) {
-  std::vector<SpanningTreeOptions> all = {
-      {.min_samples = 1}, {.min_samples = 0, .count_self = false, .alpha = 3},   {.min_samples = 2},
-      {.min_samples = 5}, {.min_samples = 5, .count_self = false, .alpha = 1.3}, {.min_samples = 31, .alpha = 0.7},
-      {.min_samples = n}};
+  std::vector<SpanningTreeOptions> all = {{.min_samples = 1},
+                                          {.min_samples = 0, .count_self = false, .alpha = 3},
+                                          {.min_samples = 2},
+                                          {.min_samples = 2, .alpha = 2},
+                                          {.min_samples = 5},
+                                          {.min_samples = 5, .count_self = false, .alpha = 1.3},
+                                          {.min_samples = 31, .alpha = 0.7},
+                                          {.min_samples = n}};
   std::erase_if(
       all, [&](const SpanningTreeOptions& options) { return options.min_samples > n - (options.count_self ? 0 : 1); });
   return all;
