@@ -40,15 +40,19 @@ def introduction(writer):
     measured = {row.row for row in result.rows}
     left = [row.name for row in catalog.ROWS if row.name not in measured and row.group != "gpu"]
     texts = [f"{text} ([JSON](../bench/results/{writer.name}))."]
-    elsewhere = {}
+    here = "On this machine, too"
+    elsewhere = {here: {}}
     for row in result.rows:
         if "machine" in row:
-            elsewhere.setdefault(f"on another machine ({row.machine}, {row.threads:.0f} threads, "
-                                 f"{row.date[:10]}) at commit {row.commit}", []).append(f"`{row.row}`")
+            elsewhere.setdefault(f"On another machine ({row.machine}, {row.threads:.0f} threads, {row.date[:10]})",
+                                 {}).setdefault(row.commit, []).append(row.row)
         elif row.commit != result.commit:
-            elsewhere.setdefault(f"at commit {row.commit}", []).append(f"`{row.row}`")
-    for where, names in elsewhere.items():
-        texts.append(f"{', '.join(names)} {'were' if names[1:] else 'was'} measured {where}.")
+            elsewhere[here].setdefault(row.commit, []).append(row.row)
+    for where, commits in elsewhere.items():
+        if not commits:
+            continue
+        parts = [f"{', '.join(f'`{name}`' for name in names)} (commit {commit})" for commit, names in commits.items()]
+        texts.append(f"{where}: {', '.join(parts)}.")
     if left:
         texts.append("Not measured in full size: " + ", ".join(f"`{name}`" for name in left) + ".")
     return filled(" ".join(texts))

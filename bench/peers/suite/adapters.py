@@ -164,7 +164,8 @@ def density(told):
             elif name == "quitefastmst" and "seconds" in peer:
                 off = peer["total_over_ours"]
                 lines.append(error_line(name, version, peer["seconds"], ours["seconds"], off,
-                                        f"tree {off:+.0e} longer than ours", case=case))
+                                        "tree as long as ours" if off == 0 else f"tree {off:+.0e} longer than ours",
+                                        case=case))
             elif "seconds" in peer:
                 text = f"adjusted Rand index {peer['rand_index']:.4f} with our clusters"
                 text = "same clusters" if peer["same"] else text
