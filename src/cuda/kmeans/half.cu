@@ -27,6 +27,7 @@
 
 #include "cuda/base/hopper.cuh"
 #include "cuda/base/ring.cuh"
+#include "cuda/base/shared_memory.hpp"
 #include "cuda/base/warp.cuh"
 #include "cuda/kmeans/cluster.hpp"
 #include "cuda/kmeans/list.cuh"
@@ -388,8 +389,7 @@ template <bool kOpen>
 void launch(const Engine& engine, const ClusterView& view) {
   const Shape s = shape_of(engine, view);
   const std::size_t bytes = kBarrierBytes + kListBytes + rows_bytes_of(s) * s.resident + slot_bytes_of(s) * s.slots;
-  check(cudaFuncSetAttribute(half_kernel<kOpen>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-        "shared memory of the screen of k-means");
+  allow_shared_memory(engine, half_kernel<kOpen>, bytes);
   const std::int64_t tiles = kOpen ? engine.multiprocessors : view.half.tile_count;
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(tiles, engine.multiprocessors));
   half_kernel<kOpen><<<blocks, kHalfThreads, bytes, engine.stream>>>(view, s);

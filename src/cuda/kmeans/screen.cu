@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cuda/base/shared_memory.hpp"
 #include "cuda/base/warp.cuh"
 #include "cuda/kmeans/cluster.hpp"
 #include "cuda/kmeans/list.cuh"
@@ -134,9 +135,7 @@ void launch(const Engine& engine, const ClusterView& view) {
   const std::size_t one = panel_bytes(view.rows.d, kPanel);
   const auto panels = static_cast<std::size_t>(view.panel_count());
   const std::size_t a_pass = std::clamp<std::size_t>(kPanelBytes / one, 1, panels);
-  check(cudaFuncSetAttribute(screen_kernel<kPanel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(a_pass * one)),
-        "shared memory of the screen of k-means");
+  allow_shared_memory(engine, screen_kernel<kPanel>, a_pass * one);
   const std::int64_t blocks = (view.rows.n + kScreenThreads - 1) / kScreenThreads;
   const auto grid =
       static_cast<unsigned>(std::min<std::int64_t>(blocks, engine.multiprocessors * std::int64_t{kBlocks}));

@@ -9,6 +9,7 @@
 // Cost: a reading of the packed rows, a byte a column, and d fused multiply-adds for each pair that the screen lets
 // through.
 #include "cuda/base/mma.cuh"
+#include "cuda/base/shared_memory.hpp"
 #include "cuda/kmeans/seeding.cuh"
 #include "cuda/kmeans/seeding_screen.cuh"
 
@@ -344,11 +345,7 @@ void launch_early(const Engine& engine, unsigned blocks, int threads, std::size_
 void choose_seed(const Engine& engine, const Rows& rows, const SeedView& view, const SeedStep& step) {
   const std::size_t shared = view.screened ? kPackedBytes : kPairsBytes;
   with_elements(rows.data, rows.dtype, [&]<class T>(const T* data) {
-    if (step.first && view.screened) {
-      check(cudaFuncSetAttribute(step_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(kPackedBytes)),
-            "give a step of k-means++ its shared memory");
-    }
+    if (step.first && view.screened) allow_shared_memory(engine, step_kernel<T>, kPackedBytes);
     launch_early(engine, blocks_for(view.n, kSeedChunk), kStepThreads, shared, step_kernel<T>, data, view, step);
   });
   launch_early(engine, 1, kSettleThreads, 0, settle_kernel, view, step);

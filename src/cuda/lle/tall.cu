@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cuda/base/fold.cuh"
+#include "cuda/base/shared_memory.hpp"
 #include "cuda/lle/tall.hpp"
 #include "formulas/lle/start.hpp"
 
@@ -183,9 +184,7 @@ Buffer<double> fold_parts(const Engine& engine, const Tall& x, const BlockRows& 
   const std::size_t each = triangle_bytes(x.width);
   const std::int64_t warps =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(engine.shared_memory / each), 1, kMaxWarps);
-  check(cudaFuncSetAttribute(triangle_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(each * static_cast<std::size_t>(warps))),
-        "ask for shared memory");
+  allow_shared_memory(engine, triangle_kernel, each * static_cast<std::size_t>(warps));
   Buffer<double> triangles(engine, parts * x.width * x.width);
   triangle_kernel<<<blocks_for(parts, warps), static_cast<unsigned>(warps * 32), each* static_cast<std::size_t>(warps),
                     engine.stream>>>(x, a, rows, parts, triangles.data());

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/base/shared_memory.hpp"
 #include "cuda/lle/frame.cuh"
 #include "cuda/lle/weights.hpp"
 #include "formulas/lle/block_shape.hpp"
@@ -138,8 +139,7 @@ class Launches {
   template <class... Arguments>
   void run(void (*kernel)(FrameShape, std::int64_t, std::int64_t, double*, Arguments...), double from, double share,
            Arguments... arguments) const {
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_)),
-          "ask for shared memory");
+    allow_shared_memory(engine_, kernel, shared_);
     for (std::int64_t begin = 0; begin < n_; begin += kPart) {
       kernel<<<blocks_, kWarps * 32, shared_, engine_.stream>>>(shape_, begin, std::min(n_, begin + kPart),
                                                                 scratch_.data(), arguments...);

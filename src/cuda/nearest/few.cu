@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <mutex>
 #include <type_traits>
 
+#include "cuda/base/shared_memory.hpp"
 #include "cuda/nearest/direct.hpp"
 #include "cuda/nearest/few.hpp"
 #include "cuda/nearest/few_products.cuh"
@@ -292,11 +292,7 @@ class FewPass {
     constexpr int kTiles = kQueries / kProductQueries;
     const auto kernel = task.is_aligned ? few_products_kernel<T, kTiles, true> : few_products_kernel<T, kTiles, false>;
     const std::size_t bytes = product_bytes(kTiles, task.d, sizeof(T));
-    // The attribute belongs to the function, which other engines may launch for other columns.
-    static std::mutex launching;
-    const std::scoped_lock lock(launching);
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-          "form keys");
+    allow_shared_memory(engine_, kernel, bytes);
     // The device takes a kilobyte of each block for itself, which the limit of a single one leaves out.
     const std::size_t taken = bytes + kProductLimitBytes + kReservedBytes;
     const int together = kProductBlocks * taken <= engine_.shared_memory + kReservedBytes ? kProductBlocks : 1;

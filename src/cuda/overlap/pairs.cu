@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cuda/base/order.hpp"
+#include "cuda/base/shared_memory.hpp"
 #include "cuda/overlap/pair.cuh"
 
 namespace vicinal::cuda::overlap {
@@ -112,8 +113,7 @@ void decide_pairs(const Engine& engine, const Host& host, const LayerView& a, co
     const std::size_t bytes =
         sizeof(double) * static_cast<std::size_t>(2 * task.capacity * (candidates.widths ? 5 : 4) * kPairThreads);
     if (bytes > engine.shared_memory) break;  // what a smaller device has no room for is the host's
-    check(cudaFuncSetAttribute(pair_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-          "ask for shared memory");
+    allow_shared_memory(engine, pair_kernel, bytes);
     in_slices(engine, host, pairs, [&](std::int64_t begin, std::int64_t end) {
       pair_kernel<<<blocks_for(end - begin, kPairThreads), kPairThreads, bytes, engine.stream>>>(a, b, candidates, task,
                                                                                                  begin, end);

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -423,6 +424,54 @@ TEST_F(Cuda, FewQueriesThatManyRowsAreNear) {
       }
     }
   }
+}
+
+/// An index with a context of its own on the device, and a few queries of it.
+class Searcher {
+ public:
+  explicit Searcher(std::int64_t d) : rows_(make_rows(Family::gaussian, {kRows, d, kQueries}, 2)) {
+    table_ = singles(rows_.table);
+    queries_ = singles(rows_.queries);
+    const TableView table(table_.data(), kRows, d);
+    asked_ = TableView(queries_.data(), kQueries, d);
+    index_.emplace(ctx_, table);
+    wanted_ = knn(Context::cpu(), table, asked_, {.k = 5});
+  }
+  /// Searches many times.
+  void run() const {
+    try {
+      for (int i = 0; i < 1000; ++i) {
+        expect_same(knn(ctx_, *index_, asked_, {.k = 5, .method = Method::direct}), wanted_, "of several threads");
+      }
+    } catch (const Error& error) {
+      ADD_FAILURE() << asked_.cols() << " columns: " << error.what();
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kRows = 500;
+  static constexpr std::int64_t kQueries = 24;
+  Context ctx_ = Context::cuda();
+  Rows rows_;
+  std::vector<float> table_;
+  std::vector<float> queries_;
+  TableView asked_;
+  std::optional<Index> index_;
+  NeighborGraph wanted_;
+};
+
+// Blocks of a kernel have other shared memory for other columns, and contexts of a device launch it at the same time.
+TEST_F(Cuda, ThreadsSearchTablesOfOtherWidths) {
+  if (is_fake()) GTEST_SKIP() << "the fake device has no shared memory";
+  const Searcher wide(1024);
+  const Searcher narrow(8);
+  const Searcher other_wide(1024);
+  const Searcher other_narrow(8);
+  std::vector<std::thread> threads;
+  for (const Searcher* searcher : {&wide, &narrow, &other_wide, &other_narrow}) {
+    threads.emplace_back([searcher] { searcher->run(); });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 // Little memory divides the rows into blocks, the first of which has the sample.

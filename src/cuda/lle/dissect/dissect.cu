@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cuda/base/shared_memory.hpp"
 #include "cuda/lle/dissect/dissect.hpp"
 #include "cuda/lle/dissect/part.cuh"
 
@@ -61,8 +62,7 @@ void dissect_parts(const Engine& engine, const Host& host, const DeviceBlocks& a
                                                    all_neighbors * sizeof(std::int32_t));
   const std::size_t shared = kSharedNumbers * sizeof(std::int32_t);
   int at_a_time = 0;
-  check(cudaFuncSetAttribute(dissect_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
-        "shared memory of a block");
+  allow_shared_memory(engine, dissect_kernel, shared);
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_a_time, dissect_kernel, kPartThreads, shared),
         "blocks of a device");
   std::int64_t blocks = std::min<std::int64_t>(std::int64_t{at_a_time} * engine.multiprocessors, std::ssize(which));

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "cuda/base/exact_key.cuh"
+#include "cuda/base/shared_memory.hpp"
 #include "cuda/base/warp.cuh"
 #include "cuda/nearest/screen/cut.cuh"
 #include "cuda/nearest/screen/refine.hpp"
@@ -478,9 +479,7 @@ __global__ void __launch_bounds__(kWarps * 32) collect_kernel(Arguments a, const
 template <class Kernel, class... Rest>
 void launch(const Engine& engine, Kernel kernel, const char* name, const Arguments& a, const Rest&... rest) {
   const std::size_t bytes = kWarps * shared_bytes(a.frame.d, a.room);
-  if (bytes > 48 * 1024) {
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), name);
-  }
+  allow_shared_memory(engine, kernel, bytes);
   kernel<<<static_cast<unsigned>((a.queries + kWarps - 1) / kWarps), kWarps * 32, bytes, engine.stream>>>(a, rest...);
   check_launch(name);
 }

@@ -11,6 +11,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "cuda/base/shared_memory.hpp"
 #include "cuda/base/warp.cuh"
 #include "cuda/nearest/screen/screen.hpp"
 
@@ -318,8 +319,7 @@ template <class Screen, class Sum, bool kStreamQueries, bool kAll>
 unsigned launch_screen(const Engine& engine, const ScreenArguments& a) {
   const auto kernel = Screen::template kernel<Sum, kStreamQueries, kAll>();
   const std::size_t bytes = Screen::template shared_bytes<Sum, kStreamQueries>(a.shape);
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-        "shared memory of the screen");
+  allow_shared_memory(engine, kernel, bytes);
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(items_of(a), engine.multiprocessors));
   kernel<<<blocks, Screen::kThreads, bytes, engine.stream>>>(a);
   check_launch("screen");
