@@ -78,17 +78,6 @@ struct Work {
   const __half* tiles;
   std::int64_t items;
   int parts;  ///< of the centers, an item each
-
-  struct Item {
-    std::int64_t rows;
-    int begin;  ///< tiles of centers
-    int end;
-  };
-  /// Unused where only the kernel's frame is compiled, before Hopper.
-  [[nodiscard, maybe_unused]] __device__ Item item(std::int64_t number, int tiles_of_centres) const {
-    const auto part = static_cast<int>(number % parts);
-    return {number / parts, tiles_of_centres * part / parts, tiles_of_centres * (part + 1) / parts};
-  }
 };
 template <bool kOpen>
 __device__ Work work_of(const ClusterView& v, int tiles_of_centres) {
@@ -101,6 +90,16 @@ __device__ Work work_of(const ClusterView& v, int tiles_of_centres) {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
+struct Item {
+  std::int64_t rows;
+  int begin;  ///< tiles of centers
+  int end;
+};
+__device__ Item item_of(const Work& work, std::int64_t number, int tiles_of_centres) {
+  const auto part = static_cast<int>(number % work.parts);
+  return {number / work.parts, tiles_of_centres * part / work.parts, tiles_of_centres * (part + 1) / work.parts};
+}
+
 __device__ void feed(const ClusterView& v, const Work& work, const Shape& s, Barriers* barriers, char* rows,
                      char* ring) {
   const std::size_t slot_bytes = slot_bytes_of(s);
@@ -110,7 +109,7 @@ __device__ void feed(const ClusterView& v, const Work& work, const Shape& s, Bar
   Cursor cursor;
   Cursor place;
   for (std::int64_t number = blockIdx.x; number < work.items; number += gridDim.x) {
-    const Work::Item item = work.item(number, s.tiles);
+    const Item item = item_of(work, number, s.tiles);
     const char* from = row_tiles + item.rows * rows_bytes;
     if (s.resident > 0) {
       barrier_wait(&barriers->rows_empty[place.slot], place.round ^ 1);
@@ -269,7 +268,7 @@ __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, 
   Cursor cursor;
   Cursor place;
   for (std::int64_t number = blockIdx.x; number < work.items; number += gridDim.x) {
-    const Work::Item item = work.item(number, s.tiles);
+    const Item item = item_of(work, number, s.tiles);
     const std::int64_t first_row = item.rows * kQueryTile + warp * 16;
     Nearest nearest[2];
     const Row row(v, kOpen ? v.rows.n : first_row);
