@@ -226,9 +226,10 @@ void release_resident(void* handle) {
 /// Where the device is older than, or unknown to, what the kernels were compiled for.
 __global__ void probe_kernel() {}
 
-void require_architecture(int device, const cudaDeviceProp& properties) {
+/// What the kernels were compiled for that the device runs: of 7.5, where the driver compiles their PTX for 8.0, 75.
+int required_architecture(int device, const cudaDeviceProp& properties) {
   cudaFuncAttributes attributes{};
-  if (cudaFuncGetAttributes(&attributes, probe_kernel) == cudaSuccess) return;
+  if (cudaFuncGetAttributes(&attributes, probe_kernel) == cudaSuccess) return attributes.ptxVersion;
   static_cast<void>(cudaGetLastError());
   throw Failure{ErrorCode::device_unavailable,
                 "cuda:" + std::to_string(device) + " (" + properties.name + ") has compute capability " +
@@ -269,15 +270,16 @@ void open(const plugin::OpenOptions* options, void** engine, plugin::EngineFacts
     const CurrentDevice current(options->device);
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, options->device), "look at the device");
-    require_architecture(options->device, properties);
+    const int compiled_for = required_architecture(options->device, properties);
     std::unique_ptr<Session, void (*)(Session*)> session(new Session, destroy);
     Engine& made = session->engine;
     made.device = options->device;
     made.multiprocessors = properties.multiProcessorCount;
     made.compute_capability = properties.major * 10 + properties.minor;
+    made.compiled_for = compiled_for;
     made.shared_memory = properties.sharedMemPerBlockOptin;
     const char* const path = std::getenv("VICINAL_CUDA_PATH");
-    made.portable = made.compute_capability != 90 || (path != nullptr && std::string_view(path) == "portable");
+    made.portable = made.compiled_for != 90 || (path != nullptr && std::string_view(path) == "portable");
     made.ablation = static_cast<core::Ablation>(options->ablation);
     made.memory_limit = options->memory_limit;
     if (made.memory_limit == 0) {
@@ -292,6 +294,7 @@ void open(const plugin::OpenOptions* options, void** engine, plugin::EngineFacts
     make_pool(made);
     test_sums(made);
     facts->compute_capability = made.compute_capability;
+    facts->compiled_for = made.compiled_for;
     facts->multiprocessors = made.multiprocessors;
     facts->memory_limit = made.memory_limit;
     facts->matrix_instruction = made.portable ? "mma.sync" : "wgmma";

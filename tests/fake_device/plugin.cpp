@@ -341,7 +341,7 @@ void open(const OpenOptions* options, void** engine, EngineFacts* facts, Status*
     auto made = std::make_unique<Engine>();
     made->device = options->device;
     made->limit = options->memory_limit != 0 ? options->memory_limit : std::uint64_t{1} << 30;
-    *facts = {90, 4, made->limit};
+    *facts = {90, 90, 4, made->limit};
     *engine = made.release();
   });
 }

@@ -73,10 +73,11 @@ struct Engine {
   cudaStream_t stream = nullptr;
   cudaMemPool_t pool = nullptr;
   int multiprocessors = 0;
-  int compute_capability = 0;      ///< 90 for Hopper
-  bool portable = false;           ///< VICINAL_CUDA_PATH=portable, or no sm_90a: mma.sync instead of wgmma
-  MatrixSums sums;                 ///< of the instruction that it takes
-  bool has_tf32 = false;           ///< products of tf32 add as formulas/nearest/few_queries.hpp wants it
+  int compute_capability = 0;  ///< 90 for Hopper
+  int compiled_for = 0;   ///< what the kernels were compiled for that the device runs, such as 75: __CUDA_ARCH__ / 10
+  bool portable = false;  ///< VICINAL_CUDA_PATH=portable, or no sm_90a: mma.sync instead of wgmma
+  MatrixSums sums;        ///< of the instruction that it takes
+  bool has_tf32 = false;  ///< products of tf32 add as formulas/nearest/few_queries.hpp wants it
   std::uint64_t memory_limit = 0;  ///< bytes of device memory
   std::size_t shared_memory = 0;   ///< bytes a block may have
   core::Ablation ablation = core::Ablation::nothing;

@@ -99,7 +99,7 @@ Seeding::Seeding(const Engine& engine, const ClusterView& view, std::int64_t tri
 // Rows that the frame cannot scale are decided by keys, and so are all where bytes are not multiplied.
 void Seeding::make_screen() {
   constexpr std::int64_t kMaxColumns = std::int64_t{1} << 17;  // 2^17 127^2 < 2^31
-  if (!clusters_.frame.usable || engine_.compute_capability < 80 || view_.d > kMaxColumns) return;
+  if (!clusters_.frame.usable || engine_.compiled_for < 80 || view_.d > kMaxColumns) return;
   view_.screened = true;
   view_.steps = static_cast<int>(product_steps(view_.d));
   view_.square_scale = clusters_.frame.scale * clusters_.frame.scale;

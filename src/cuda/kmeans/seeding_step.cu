@@ -336,7 +336,7 @@ void launch_early(const Engine& engine, unsigned blocks, int threads, std::size_
   launch.dynamicSmemBytes = shared;
   launch.stream = engine.stream;
   launch.attrs = &early;
-  launch.numAttrs = engine.compute_capability >= 90 ? 1 : 0;
+  launch.numAttrs = engine.compiled_for >= 90 ? 1 : 0;
   check(cudaLaunchKernelEx(&launch, kernel, arguments...), "a step of k-means++");
 }
 

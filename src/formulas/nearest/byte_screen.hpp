@@ -29,12 +29,12 @@ inline constexpr std::int64_t kLargestByteColumns = std::int64_t{1} << 15;
 /// The start of what is no row: below every sum.
 inline constexpr std::int32_t kNoByteRow = -(std::int32_t{1} << 30) - (std::int32_t{1} << 29);
 
-/// Whether a device multiplies such rows as bytes.
+/// Whether a device multiplies such rows as bytes. compiled_for: what its kernels were compiled for, such as 80.
 constexpr bool byte_screen_serves(DType table, DType queries, Metric metric, std::int64_t d,
-                                  int compute_capability) noexcept {
+                                  int compiled_for) noexcept {
   return table == DType::uint8 && queries == DType::uint8 &&
          (metric == Metric::euclidean || metric == Metric::sqeuclidean || metric == Metric::inner_product) &&
-         d >= kMinByteColumns && d <= kLargestByteColumns && compute_capability >= 80;
+         d >= kMinByteColumns && d <= kLargestByteColumns && compiled_for >= 80;
 }
 
 /// Columns of a packed row, two bytes each: d bytes and zeros up to whole steps of 32.

@@ -9,7 +9,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 20;
+inline constexpr std::uint32_t kPluginVersion = 21;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -54,6 +54,7 @@ struct OpenOptions {
 
 struct EngineFacts {
   std::int32_t compute_capability = 0;  ///< 90 for 9.0
+  std::int32_t compiled_for = 0;        ///< the same of what its kernels were compiled for: older, where that is PTX
   std::int32_t multiprocessors = 0;
   std::uint64_t memory_limit = 0;
   const char* matrix_instruction = "";  ///< of the screen: "wgmma", "mma.sync"

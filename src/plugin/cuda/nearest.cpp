@@ -462,7 +462,7 @@ class DeviceNearest final : public CudaNearest {
   /// Whether the fused screen multiplies bytes.
   [[nodiscard]] bool in_bytes(const NearestTask& task) const {
     return core::byte_screen_serves(task.index->table.dtype(), task.queries.dtype(), task.metric, task.queries.cols(),
-                                    device_->facts().compute_capability);
+                                    device_->facts().compiled_for);
   }
 
   static Search search_of(const NearestTask& task, const Table& table, const Table& queries) {

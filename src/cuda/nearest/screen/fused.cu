@@ -194,7 +194,7 @@ Search slice_of(const Search& search, std::int64_t first, std::int64_t count) {
 // Bytes are multiplied as what they are, where that is less work than float16.
 Quantization frame_of(const Engine& engine, const Search& search) {
   const bool bytes = core::byte_screen_serves(search.table.dtype, search.queries.dtype, search.metric, search.table.d,
-                                              engine.compute_capability);
+                                              engine.compiled_for);
   return bytes && engine.ablation != core::Ablation::centring
              ? make_byte_frame(search.table, search.metric)
              : make_frame(engine, search.table, search.facts, search.metric,

@@ -29,7 +29,7 @@ constexpr std::array<Model, 3> kModels = {
 /// What may be claimed for the instruction, the narrowest first. mma.sync is given no more than Ampere's, on Turing
 /// Volta's.
 std::span<const Model> models_of(const Engine& engine) {
-  const std::size_t first = !engine.portable ? 0 : engine.compute_capability >= 80 ? 1 : 2;
+  const std::size_t first = !engine.portable ? 0 : engine.compiled_for >= 80 ? 1 : 2;
   return std::span<const Model>(kModels).subspan(first);
 }
 
@@ -111,7 +111,7 @@ Buffer<float> singles_of(const Engine& engine, const core::SumsOperands& operand
 
 /// Whether products of tf32, which holds every float16, add as the loosest model says.
 bool tf32_holds(const Engine& engine) {
-  if (engine.compute_capability < 80) return false;
+  if (engine.compiled_for < 80) return false;
   double largest = 0;
   for (const int columns : kWidths) {
     const core::SumsOperands x = core::sums_operands(true, kQueries, columns);
