@@ -58,7 +58,9 @@ VICINAL_API ScreenType screen_from(std::string_view name);
 /// How a call runs, or would run, and why.
 struct Plan {
   Method method = Method::automatic;  ///< never `automatic` in a result
-  std::string screens;  ///< `fused`: the screens from coarse to fine; a finer one follows if too many rows pass
+  /// `fused`, and `direct` of few queries on a device: the screens from coarse to fine; a finer one follows if too many
+  /// rows pass.
+  std::string screens;
   std::string device = "cpu";
   std::string isa;                  ///< instruction set of the kernels: "avx512", "sm_90"
   int threads = 1;                  ///< number of host threads

@@ -50,7 +50,7 @@ class Plan(Record):
     """What ran, and why."""
 
     method: str  #: "fused", "direct", "kdtree", ..
-    screens: str  #: of `fused`, coarse to fine
+    screens: str  #: of `fused`, and of `direct` for few queries on a device, coarse to fine
     device: str  #: "cpu", "cuda:0"
     isa: str  #: instruction set of the kernels
     threads: int

@@ -21,6 +21,7 @@
 #include "cuda/lle/session.hpp"
 #include "cuda/lof/lof.hpp"
 #include "cuda/nearest/donors.hpp"
+#include "cuda/nearest/few.hpp"
 #include "cuda/nearest/screen/self_test.hpp"
 #include "cuda/nearest/tree/tree.hpp"
 #include "cuda/overlap/overlap.hpp"
@@ -322,6 +323,12 @@ std::int32_t fused_serves(void* engine, const plugin::Search* search) {
   return can_fuse(*static_cast<const Session*>(engine), *search) ? 1 : 0;
 }
 
+std::int32_t few_multiply(void* engine, const plugin::Search* search) {
+  const bool stays = search->resident != nullptr || search->stays != 0;
+  const Rows table = {nullptr, static_cast<DType>(search->table.dtype), search->table.rows, search->table.cols};
+  return stays && cuda::few_multiply(static_cast<const Session*>(engine)->engine, table, search->queries.rows) ? 1 : 0;
+}
+
 std::int32_t tree_serves(void* engine, const plugin::Search* search) {
   if (!cuda::tree_serves(*search)) return 0;
   return has_room_for_tree(*static_cast<const Session*>(engine), *search) ? 1 : -1;
@@ -376,6 +383,7 @@ plugin::Functions table_of_functions() {
   functions.release = release_resident<Resident>;
   functions.fits = fits;
   functions.fused_serves = fused_serves;
+  functions.few_multiply = few_multiply;
   functions.plan = entry<nearest_bytes>;
   functions.nearest = entry<nearest>;
   functions.tree_serves = tree_serves;

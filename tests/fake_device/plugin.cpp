@@ -398,6 +398,9 @@ std::int32_t fused_serves(void* engine, const Search* search) {
   if (static_cast<Engine*>(engine)->device == device_without_screen) return 0;
   return search->collect == kKList && search->metric <= static_cast<std::int32_t>(Metric::cosine) && search->k <= 64;
 }
+std::int32_t few_multiply(void* /*engine*/, const Search* /*search*/) {
+  return 0;
+}
 void plan(void* engine, const Search* search, std::uint64_t* bytes, Status* status) {
   guarded(status, [&] { *bytes = search_bytes(*static_cast<Engine*>(engine), *search); });
 }
@@ -955,6 +958,7 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.release = plugin::release;
     functions.fits = plugin::fits;
     functions.fused_serves = plugin::fused_serves;
+    functions.few_multiply = plugin::few_multiply;
     functions.plan = plugin::plan;
     functions.nearest = plugin::nearest;
     functions.tree_serves = plugin::tree_serves;

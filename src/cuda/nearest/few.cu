@@ -1,7 +1,9 @@
 // Few queries: what counts is the table's memory, which is read once, without a copy (few_rows.cuh), and then how soon
 // the host has launched what comes before: an allocation and, for aligned float32 queries without a filter, four
 // kernels. More than four queries meet the rows by the matrix units, where these add as they should
-// (few_products.cuh): in float32 they would take longer than the table's memory does.
+// (few_products.cuh): in float32 they would take longer than the table's memory does. Where a block may have 99 KB of
+// shared memory (8.6, 8.9, 12.0), rings of float32 rows do not fit; such devices have more float32 units for each byte
+// that their memory gives.
 //
 // The limit: of the first rows of the table, each warp of a launch of its own takes 16 and forms the key of the one
 // whose sum is the least, of those that may be neighbors. k such rows are k neighbors that a query may have, so that
@@ -218,6 +220,7 @@ class FewPass {
         rows_(rows),
         are_new_(lists.sizes == nullptr),
         sampled_(search.filter != nullptr ? 0 : few_sample_rows(rows, lists.k)),
+        multiplies_(search.facts.centre != nullptr && few_multiply(engine, search.table, search.queries.n)),
         memory_(engine, static_cast<std::int64_t>(few_bytes(search.queries.n, search.queries.d, lists.k, rows))),
         parts_(memory_.data(), search.queries.n, search.queries.d, lists.k, rows) {
     if (are_new_) {
@@ -279,14 +282,6 @@ class FewPass {
     check_launch("limit keys");
   }
 
-  /// Whether the matrix units find the pairs that may be near.
-  [[nodiscard]] bool multiplies() const {
-    return engine_.has_tf32 && search_.facts.centre != nullptr && search_.queries.n > kFewest &&
-           search_.table.d <= core::kFewProductsMaxCols &&
-           product_bytes(core::kFewQueries / kProductQueries, search_.table.d, sizeof(float)) + kProductLimitBytes <=
-               engine_.shared_memory;
-  }
-
   template <class T, int kQueries>
   void multiply(const T* rows, const FewTask& task) const {
     constexpr int kTiles = kQueries / kProductQueries;
@@ -304,7 +299,7 @@ class FewPass {
   void form_keys(std::int64_t first_row, std::int64_t count) const {
     launch(first_row, count, [&]<class T, class Queries>(const T* rows, const FewTask& task, Queries) {
       if constexpr (Queries::value >= kProductQueries) {
-        if (multiplies()) return multiply<T, Queries::value>(rows, task);
+        if (multiplies_) return multiply<T, Queries::value>(rows, task);
       }
       few_kernel<T, Queries::value><<<blocks_for(count, kFewRowsOfBlock), kThreads, 0, engine_.stream>>>(rows, task);
     });
@@ -349,6 +344,7 @@ class FewPass {
   std::int64_t rows_;
   bool are_new_;
   std::int64_t sampled_;
+  bool multiplies_;  // the matrix units find the pairs that may be near
   Buffer<std::byte> memory_;
   FewParts parts_;
   const float* values_ = nullptr;  // [few_room, stride] where the kernels read the queries
@@ -359,6 +355,12 @@ class FewPass {
 bool few_serve(const Search& search, std::int64_t m, std::int64_t k) {
   return k > 0 &&
          core::few_queries_serve(search.metric, search.table.dtype, search.queries.dtype, m, search.table.d, k);
+}
+
+bool few_multiply(const Engine& engine, const Rows& table, std::int64_t m) {
+  if (!engine.has_tf32 || m <= kFewest || m > core::kFewQueries || table.d > core::kFewProductsMaxCols) return false;
+  const auto tiles = static_cast<int>(few_room(m) / kProductQueries);
+  return product_bytes(tiles, table.d, size_of(table.dtype)) + kProductLimitBytes <= engine.shared_memory;
 }
 
 std::uint64_t few_bytes(std::int64_t m, std::int64_t d, std::int64_t k, std::int64_t rows) {

@@ -10,6 +10,8 @@ namespace vicinal::cuda {
 
 /// Whether the k nearest of m queries of a search are found in this way.
 bool few_serve(const Search& search, std::int64_t m, std::int64_t k);
+/// Whether m of them meet a table that lies on the device by products of tf32.
+bool few_multiply(const Engine& engine, const Rows& table, std::int64_t m);
 /// Bytes of scratch; `rows`: of a block of the table.
 std::uint64_t few_bytes(std::int64_t m, std::int64_t d, std::int64_t k, std::int64_t rows);
 

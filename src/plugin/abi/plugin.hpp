@@ -262,6 +262,8 @@ struct Functions {
   std::int32_t (*fits)(void* engine, const Table* table) = nullptr;
   /// Whether method fused serves such a search, and fits the device.
   std::int32_t (*fused_serves)(void* engine, const Search* search) = nullptr;
+  /// Whether method direct, of few queries, finds the pairs that may be near by products of tf32.
+  std::int32_t (*few_multiply)(void* engine, const Search* search) = nullptr;
   /// Bytes of device memory a search takes beyond what stays there. Fails where they are not to be had.
   void (*plan)(void* engine, const Search* search, std::uint64_t* bytes, Status* status) = nullptr;
   void (*nearest)(void* engine, const HostCalls* host, const Search* search, Counters* counters,

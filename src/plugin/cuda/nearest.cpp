@@ -320,7 +320,11 @@ class DeviceNearest final : public CudaNearest {
     return costs;
   }
   std::string screens(const Context& /*ctx*/, const NearestTask& task) const override {
-    if (kernels::is_product(task.method) || (task.method == Method::direct && are_few(task))) return "float32";
+    if (kernels::is_product(task.method)) return "float32";
+    if (task.method == Method::direct && are_few(task)) {
+      const Search asked = looked_at(task);
+      return device_->functions().few_multiply(device_->engine(), &asked) != 0 ? "tf32" : "float32";
+    }
     if (task.method != Method::fused) return "";
     return in_bytes(task) ? "int8" : "float16";
   }

@@ -426,6 +426,25 @@ TEST_F(Cuda, FewQueriesThatManyRowsAreNear) {
   }
 }
 
+TEST_F(Cuda, PlansOfFewQueriesNameTheirScreen) {
+  if (is_fake()) GTEST_SKIP() << "the fake device has no screen";
+  constexpr std::int64_t kRows = 20000;
+  const std::string products = cuda_status().devices[0].compute_capability >= 80 ? "tf32" : "float32";
+  const std::vector<std::uint16_t> values(kRows * 1025, 0);
+  const auto screens = [&](const Context& ctx, std::int64_t m, std::int64_t d) {
+    const TableView queries(values.data(), DType::float16, m, d, d);
+    return plan_knn(ctx, TableView(values.data(), DType::float16, kRows, d, d), &queries,
+                    {.k = 10, .method = Method::direct})
+        .screens;
+  };
+  EXPECT_EQ(screens(cuda(), 4, 128), "float32");
+  EXPECT_EQ(screens(cuda(), 5, 128), products);
+  EXPECT_EQ(screens(cuda(), 24, 128), products);
+  EXPECT_EQ(screens(cuda(), 25, 128), "");
+  EXPECT_EQ(screens(cuda(), 24, 1025), "float32");
+  EXPECT_EQ(screens(small(4), 24, 128), "float32");  // streamed
+}
+
 /// An index with a context of its own on the device, and a few queries of it.
 class Searcher {
  public:
