@@ -317,15 +317,16 @@ class FewProducts {
       norm += __shfl_xor_sync(kWholeWarp, norm, 1);
       norm += __shfl_xor_sync(kWholeWarp, norm, 2);
       const float length = __fsqrt_ru(norm);
-      const float least = norm * kept_;
 #pragma unroll
       for (int n = 0; n < kTiles; ++n) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           const int query = n * kProductQueries + 2 * t + i;
-          const float left =
-              fmaf(-2.0F, sums.products[r / 2][n][r % 2 * 2 + i], fmaf(-limits.factors[query], length, least));
-          if (!(left > limits.bounds[after][query])) near |= 1U << (2 * kLaneRows * n + 2 * r + i);  // NaN, too
+          const core::FewProductsBound of_query = {limits.factors[query], limits.bounds[after][query]};
+          const float product = sums.products[r / 2][n][r % 2 * 2 + i];
+          if (!core::few_products_drop(of_query, kept_, norm, length, product)) {
+            near |= 1U << (2 * kLaneRows * n + 2 * r + i);
+          }
         }
       }
     }

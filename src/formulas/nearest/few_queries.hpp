@@ -87,4 +87,10 @@ VICINAL_HD inline FewProductsBound few_products_bound(double limit, double norm,
           -float_down(-(sum - norm * (1 - 0x1p-20) + columns * 0x1p-123))};
 }
 
+/// Whether the left side of the lemma drops a pair. norm, root: n of the row and its root, rounded up; product: a.
+VICINAL_HD inline bool few_products_drop(const FewProductsBound& query, float kept, float norm, float root,
+                                         float product) noexcept {
+  return std::fma(-2.0F, product, std::fma(-query.factor, root, norm * kept)) > query.bound;
+}
+
 }  // namespace vicinal::core

@@ -407,9 +407,9 @@ TEST_F(Cuda, ValuesInPlaceThatAreNotFiniteAmongManyRows) {
 TEST_F(Cuda, FewQueriesThatManyRowsAreNear) {
   constexpr std::int64_t kRows = 40000;
   for (const Family family : {Family::gaussian, Family::offset, Family::clusters_1e3, Family::clusters_1e6,
-                              Family::far_queries, Family::very_far_queries, Family::outliers, Family::far_outlier,
-                              Family::column_scales, Family::mostly_duplicates}) {
-    for (const std::int64_t d : {24, 100}) {
+                              Family::clusters_1e2, Family::far_queries, Family::very_far_queries, Family::outliers,
+                              Family::far_outlier, Family::column_scales, Family::mostly_duplicates}) {
+    for (const std::int64_t d : {24, 100, 33}) {
       const Rows rows = make_rows(family, {kRows, d, 24}, 9);
       const auto table_values = singles(rows.table);
       const auto query_values = singles(rows.queries);
@@ -422,6 +422,36 @@ TEST_F(Cuda, FewQueriesThatManyRowsAreNear) {
         expect_same(knn(cuda(), there, queries, options), knn(cpu(), here, queries, options),
                     std::string(name_of(family)) + " d=" + std::to_string(d) + " m=" + std::to_string(m));
       }
+    }
+  }
+}
+
+// More columns than a slot of the products has, and more than products serve.
+TEST_F(Cuda, FewQueriesOfManyColumns) {
+  if (is_fake()) GTEST_SKIP() << "the fake device has no screen";
+  constexpr std::int64_t kRows = 20000;
+  const std::vector<Way> ways = {{.method = Method::direct, .cuda = true}};
+  for (const std::int64_t d : {132, 256, 1021, 1024, 1025}) {
+    for (const Family family : {Family::gaussian, Family::clusters_1e2}) {
+      const Rows rows = make_rows(family, {kRows, d, 24}, 3);
+      const auto table_values = singles(rows.table);
+      const auto query_values = singles(rows.queries);
+      const TableView table(table_values.data(), kRows, d);
+      const Index there(cuda(), table);
+      const Index here(cpu(), table);
+      for (const std::int64_t m : {5, 16, 24}) {
+        const TableView queries(query_values.data(), m, d);
+        const KnnOptions options = {.k = 10, .method = Method::direct};
+        expect_same(knn(cuda(), there, queries, options), knn(cpu(), here, queries, options),
+                    std::string(name_of(family)) + " d=" + std::to_string(d) + " m=" + std::to_string(m));
+      }
+    }
+    for (const DType dtype : {DType::float16, DType::bfloat16, DType::uint8}) {
+      Case c;
+      c.family = Family::images;
+      c.shape = {3000, d, dtype == DType::uint8 ? 8 : 24};
+      c.dtype = c.query_dtype = dtype;
+      check(c, {.ks = {10}, .radii = false}, ways);
     }
   }
 }

@@ -109,9 +109,8 @@ bool is_dropped(const std::vector<float>& x, const std::vector<float>& y, const 
   const float n = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
   const auto root = static_cast<float>(std::sqrt(static_cast<double>(n)));
   const core::FewProductsBound bound = core::few_products_bound(key(x, y), norm, d);
-  const float kept = n * static_cast<float>(core::few_products_kept(d));
-  const float left = std::fma(-2.0F, static_cast<float>(product), std::fma(-bound.factor, root, kept));
-  return left > bound.bound;
+  return core::few_products_drop(bound, static_cast<float>(core::few_products_kept(d)), n, root,
+                                 static_cast<float>(product));
 }
 
 TEST(FewQueries, NoProductDropsAPairWithinTheLimit) {
