@@ -5,10 +5,11 @@
 // shared memory (8.6, 8.9, 12.0), rings of float32 rows do not fit; such devices have more float32 units for each byte
 // that their memory gives.
 //
-// The limit: of the first rows of the table, each warp of a launch of its own takes 16 and forms the key of the one
-// whose sum is the least, of those that may be neighbors. k such rows are k neighbors that a query may have, so that
-// the k-th of their keys is a limit for all rows, and rows after them, whose ids are larger, have to be below it. With
-// a filter the first rows may all be left out: then there is no sample, and the blocks grow. O(m n d).
+// The limit: each warp of a launch of its own takes 16 rows and forms the key of the one whose sum is the least, of
+// those that may be neighbors. k such rows are k neighbors that a query may have, so that the k-th of their keys is a
+// limit for all rows. Half of these warps have the first rows of the table: rows after them, whose ids are larger, have
+// to be below the k-th of those keys, which drops equal rows. The others are spread over the table, whose rows may be
+// in an order. With a filter all these rows may be left out: then there is no sample, and the blocks grow. O(m n d).
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -96,14 +97,17 @@ __device__ void look_at_query(const float* values, const FewStart& start, std::i
 
 template <class T, int kQueries>
 __global__ void __launch_bounds__(kThreads) sample_kernel(const T* rows, const __grid_constant__ FewTask task) {
-  FewRows<T, kQueries>(rows, task, static_cast<int>(blockIdx.y) * kQueries).sample();
+  const std::int64_t warp = own_number() / 32;
+  const std::int64_t row = task.sample.row(warp) + threadIdx.x % 32 / kFewLanes * kFewRows;
+  FewRows<T, kQueries>(rows, task, row, static_cast<int>(blockIdx.y) * kQueries).sample(warp);
 }
 
-/// The k-th of a query's keys, ties by their place, by counting those before each: eight lanes a key. Queries that lie
-/// as they are read (`values`; else null) are looked at by the last blocks: in the kernel before, this would cost more.
+/// The k-th of the first ones of a query's keys and the k-th of all of them, ties by their place, by counting those
+/// before each: eight lanes a key. limits: [2, queries]. Queries that lie as they are read (`values`; else null) are
+/// looked at by the last blocks: in the kernel before, this would cost more.
 __global__ void __launch_bounds__(kThreads)
-    sample_limits_kernel(const double* keys, std::int64_t count, std::int64_t k, double* limits, const float* values,
-                         const FewStart start) {
+    sample_limits_kernel(const double* keys, std::int64_t count, std::int64_t first_count, std::int64_t k,
+                         double* limits, const float* values, const FewStart start) {
   __shared__ unsigned long long others[kSharedKeys];
   if (values != nullptr && blockIdx.x == gridDim.x - 1) return look_at_query(values, start, blockIdx.y);
   const double* const own = keys + blockIdx.y * count;
@@ -112,6 +116,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t i = own_number() / kFewLanes;
   const unsigned long long key = i < count ? all[i] : 0;
   int before = 0;
+  int first_before = 0;
   for (std::int64_t begin = 0; begin < count; begin += kSharedKeys) {
     const auto size = static_cast<int>(min(count - begin, std::int64_t{kSharedKeys}));
     __syncthreads();
@@ -120,11 +125,16 @@ __global__ void __launch_bounds__(kThreads)
     const auto place = static_cast<int>(min(max(i - begin, std::int64_t{0}), std::int64_t{kSharedKeys}));
 #pragma unroll 4
     for (int j = static_cast<int>(threadIdx.x) % kFewLanes; j < size; j += kFewLanes) {
-      before += others[j] < key || (others[j] == key && j < place) ? 1 : 0;
+      const int is_before = others[j] < key || (others[j] == key && j < place) ? 1 : 0;
+      before += is_before;
+      if (begin + j < first_count) first_before += is_before;
     }
   }
   before = core::sum_of_eight(before);
-  if (threadIdx.x % kFewLanes == 0 && i < count && before == k - 1) limits[blockIdx.y] = own[i];
+  first_before = core::sum_of_eight(first_before);
+  if (threadIdx.x % kFewLanes != 0 || i >= count) return;
+  if (i < first_count && first_before == k - 1) limits[blockIdx.y] = own[i];
+  if (before == k - 1) limits[gridDim.y + blockIdx.y] = own[i];
 }
 
 template <class T, int kQueries>
@@ -133,7 +143,7 @@ __global__ void __launch_bounds__(kThreads, few_blocks(kQueries))
   __shared__ double limits[kQueries];
   __shared__ float bounds[kQueries];
   using Own = FewRows<T, kQueries>;
-  const Own own(rows, task);
+  const Own own(rows, task, few_first_row(), 0);
   float sums[Own::kCount] = {};
   own.add_up(sums);
   if (threadIdx.x < kQueries) {
@@ -141,10 +151,10 @@ __global__ void __launch_bounds__(kThreads, few_blocks(kQueries))
     if (threadIdx.x < task.queries) {
       double after = -1;
       few_limits(task, static_cast<int>(threadIdx.x), limit, after);
-      if (task.first_row + blockIdx.x * kFewRowsOfBlock >= task.sampled) limit = after;
+      if (task.first_row + blockIdx.x * kFewRowsOfBlock >= task.sample.first) limit = after;
     }
     limits[threadIdx.x] = limit;
-    bounds[threadIdx.x] = limit < 0 ? -1 : __double2float_ru(core::few_queries_bound(limit, task.d));
+    bounds[threadIdx.x] = few_sums_bound(limit, task.d);
   }
   __syncthreads();
   own.meet(sums, limits, bounds);
@@ -154,12 +164,19 @@ std::int64_t few_stride(std::int64_t d) {
   return (d + kFewEach - 1) / kFewEach * kFewEach;
 }
 
-/// Rows that limits are taken from, of the `count` rows of the first block: a number of whole blocks, or 0 where those
-/// would be too few.
-std::int64_t few_sample_rows(std::int64_t count, std::int64_t k) {
+/// The rows that limits are taken from, of a table of n rows whose first block has `count`. None where they would be
+/// too few.
+FewSample few_sample(std::int64_t n, std::int64_t count, std::int64_t k) {
+  const auto serves = [&](std::int64_t rows) { return 4 * (rows / kFewRowsOfWarp) >= 5 * k; };
   const std::int64_t wanted = std::max(kSampleRows, kSampleOfNeighbor * k);
   const std::int64_t rows = std::min(wanted, count / 2) / kFewRowsOfBlock * kFewRowsOfBlock;
-  return 4 * (rows / kFewRowsOfWarp) >= 5 * k ? rows : 0;
+  const std::int64_t half = rows / 2 / kFewRowsOfBlock * kFewRowsOfBlock;
+  FewSample sample;
+  sample.first = serves(half) ? half : serves(rows) ? rows : 0;
+  if (sample.first == 0 || sample.first == rows) return sample;
+  sample.spread_warps = (rows - half) / kFewRowsOfWarp;
+  sample.step = (n - half) / sample.spread_warps;  // at least kFewRowsOfWarp: `rows` are at most half of all
+  return sample;
 }
 
 /// Calls body(queries), the least number that there is a kernel for, as a constant.
@@ -193,14 +210,14 @@ struct FewParts {
   std::size_t bytes = 0;
 
   FewParts(std::byte* memory, std::int64_t m, std::int64_t d, std::int64_t k, std::int64_t rows) {
-    const std::int64_t sampled = few_sample_rows(rows, k);
+    const std::int64_t warps = few_sample(rows, rows, k).warps();
     const auto next = [&]<class T>(T*& part, std::int64_t count) {
       if (memory != nullptr) part = reinterpret_cast<T*>(memory + bytes);
       bytes += (static_cast<std::size_t>(count) * sizeof(T) + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
     };
     next(values, few_room(m) * few_stride(d));
-    next(nearest, m * (sampled / kFewRowsOfWarp));
-    next(sample_limits, m);
+    next(nearest, m * warps);
+    next(sample_limits, 2 * m);
     next(counts, m);
     next(keys, m * rows);
     next(ids, m * rows);
@@ -219,7 +236,7 @@ class FewPass {
         lists_(lists),
         rows_(rows),
         are_new_(lists.sizes == nullptr),
-        sampled_(search.filter != nullptr ? 0 : few_sample_rows(rows, lists.k)),
+        sample_(search.filter != nullptr ? FewSample{} : few_sample(search.table.n, rows, lists.k)),
         multiplies_(search.facts.centre != nullptr && few_multiply(engine, search.table, search.queries.n)),
         memory_(engine, static_cast<std::int64_t>(few_bytes(search.queries.n, search.queries.d, lists.k, rows))),
         parts_(memory_.data(), search.queries.n, search.queries.d, lists.k, rows) {
@@ -236,7 +253,7 @@ class FewPass {
     Pace pace(engine_);
     for (std::int64_t r = 0, count = 0; r < n; r += count) {
       count = std::min(rows_, n - r);
-      if (sampled_ == 0) count = std::min(count, r == 0 ? std::max(kFirstRows, 4 * lists_.k) : kGrowth * r);
+      if (sample_.first == 0) count = std::min(count, r == 0 ? std::max(kFirstRows, 4 * lists_.k) : kGrowth * r);
       form_keys(r, count);
       const Candidates candidates = {parts_.keys, parts_.ids, parts_.counts, rows_, parts_.holes};
       if (are_new_ && r + count == n) {
@@ -257,8 +274,8 @@ class FewPass {
     const std::int64_t stride = few_stride(queries.d);
     FewStart start = {
         m, queries.d, parts_.counts, are_new_ ? parts_.sizes : nullptr, parts_.limits, search_.not_finite};
-    const bool in_place = sampled_ > 0 && queries.dtype == DType::float32 && queries.d == stride && m == few_room(m) &&
-                          reinterpret_cast<std::uintptr_t>(queries.data) % sizeof(float4) == 0;
+    const bool in_place = sample_.first > 0 && queries.dtype == DType::float32 && queries.d == stride &&
+                          m == few_room(m) && reinterpret_cast<std::uintptr_t>(queries.data) % sizeof(float4) == 0;
     if (in_place) {
       values_ = static_cast<const float*>(queries.data);
     } else {
@@ -268,16 +285,17 @@ class FewPass {
       });
       check_launch("spread queries");
     }
-    if (sampled_ == 0) return;
-    const std::int64_t warps = sampled_ / kFewRowsOfWarp;
-    launch(0, sampled_, [&]<class T, class Queries>(const T* rows, const FewTask& task, Queries) {
+    if (sample_.first == 0) return;
+    const std::int64_t warps = sample_.warps();
+    launch(0, search_.table.n, [&]<class T, class Queries>(const T* rows, const FewTask& task, Queries) {
       constexpr int kTogether = std::min<int>(Queries::value, kSampleQueries);
-      const dim3 blocks(blocks_for(sampled_, kFewRowsOfBlock), Queries::value / kTogether);
+      const dim3 blocks(blocks_for(warps * 32, kThreads), Queries::value / kTogether);
       sample_kernel<T, kTogether><<<blocks, kThreads, 0, engine_.stream>>>(rows, task);
     });
     check_launch("sample keys");
     const dim3 blocks(blocks_for(warps * kFewLanes, kThreads) + (in_place ? 1 : 0), static_cast<unsigned>(m));
-    sample_limits_kernel<<<blocks, kThreads, 0, engine_.stream>>>(parts_.nearest, warps, lists_.k, parts_.sample_limits,
+    sample_limits_kernel<<<blocks, kThreads, 0, engine_.stream>>>(parts_.nearest, warps, sample_.first_warps(),
+                                                                  lists_.k, parts_.sample_limits,
                                                                   in_place ? values_ : nullptr, start);
     check_launch("limit keys");
   }
@@ -317,7 +335,7 @@ class FewPass {
     task.queries = search_.queries.n;
     task.stride = few_stride(task.d);
     task.values = values_;
-    task.sampled = sampled_;
+    task.sample = sample_;
     task.nearest = parts_.nearest;
     task.sample_limits = parts_.sample_limits;
     task.centre = search_.facts.centre;
@@ -343,7 +361,7 @@ class FewPass {
   RunningLists lists_;
   std::int64_t rows_;
   bool are_new_;
-  std::int64_t sampled_;
+  FewSample sample_;
   bool multiplies_;  // the matrix units find the pairs that may be near
   Buffer<std::byte> memory_;
   FewParts parts_;

@@ -4,6 +4,10 @@
 // which is rare. Blocks stay, and go over the table in turns. Contract clauses 1 and 3. O(rows m d) by matrix units, so
 // that what counts is one reading of the table.
 //
+// It is not rare in tight clusters, which tf32 does not tell apart: of relative radius 1e-2 all pairs of a cluster may
+// be near. Where many pairs of a warp's rows and eight queries may be, float32 sums of squared differences
+// (few_rows.cuh) tell first whose keys are needed.
+//
 // Rows pass through a ring of slots in shared memory, one of each warp, which copies a later slot while
 // it multiplies one. Of each 16 columns lane t of four has the four from 4 t on: the first product takes the columns 4
 // t and 4 t + 1, the second the other two. In which order they come does not matter, if both sides have the same.
@@ -25,7 +29,9 @@ inline constexpr int kProductHalves = 4;   // of 16 columns, of a slot
 inline constexpr int kProductSlots = 3;    // of a warp's ring
 inline constexpr int kProductBlocks = 2;   // of a multiprocessor, if there is room for their rings
 inline constexpr int kLaterPairs = 192;    // of a block
+inline constexpr int kManyPairs = 8;       // of a warp's rows and eight queries: more than keys are formed of
 inline constexpr int kProductRows = 16 * kProductTiles;
+static_assert(kProductRows == kFewRowsOfWarp);
 inline constexpr int kProductStep = 16 * kProductHalves;
 inline constexpr int kRowLoads = kProductStep / kFewEach;  // of a row in a slot
 inline constexpr int kRowsTogether = 32 / kRowLoads;       // rows that a warp copies at a time
@@ -56,6 +62,7 @@ struct ProductLimits {
   int later_count;
   double limits[2][kQueries];  // within the sample, and after it
   float bounds[2][kQueries];
+  float sums_bounds[2][kQueries];  // of float32 sums
   float factors[kQueries];
   double norms[kQueries];
 };
@@ -123,6 +130,7 @@ class FewProducts {
       const auto bound = core::few_products_bound(limit, limits.norms[query], task_.d);
       limits.limits[after][query] = limit;
       limits.bounds[after][query] = bound.bound;
+      limits.sums_bounds[after][query] = few_sums_bound(limit, task_.d);
       if (after == 0) limits.factors[query] = bound.factor;  // the same
     }
     __syncthreads();
@@ -173,7 +181,7 @@ class FewProducts {
 
   /// Whether a row comes after the sample: 0 or 1.
   __device__ int is_after(std::int64_t row) const {
-    return task_.first_row + row >= task_.sampled ? 1 : 0;
+    return task_.first_row + row >= task_.sample.first ? 1 : 0;
   }
   __device__ std::int64_t number_of_tiles() const {
     return (task_.count + kProductRows - 1) / kProductRows;
@@ -305,6 +313,16 @@ class FewProducts {
     return bit / 2 % kLaneRows * 8 + lane / 4;
   }
 
+  /// Forms the keys of the tile's rows and eight queries that float32 sums do not drop.
+  __device__ __forceinline__ void meet_by_differences(const Limits& limits, std::int64_t tile, int first_query) const {
+    using Own = FewRows<T, kProductQueries>;
+    const int after = is_after(tile * kProductRows);
+    const Own own(rows_, task_, tile * kProductRows + lane_ / kFewLanes * kFewRows, first_query);
+    float sums[Own::kCount] = {};
+    own.add_up(sums);
+    own.meet(sums, limits.limits[after] + first_query, limits.sums_bounds[after] + first_query);
+  }
+
   /// Forms the keys that may be within the limits. Lane 4 g + t has the sums of rows 8 r + g with queries 2 t and
   /// 2 t + 1 of each eight.
   __device__ __forceinline__ void meet(Limits& limits, std::int64_t tile, Sums& sums) const {
@@ -331,6 +349,13 @@ class FewProducts {
       }
     }
     if (!__any_sync(kWholeWarp, near != 0)) return;
+#pragma unroll 1
+    for (int n = 0; n < kTiles; ++n) {
+      const unsigned eight = ((1U << 2 * kLaneRows) - 1) << 2 * kLaneRows * n;
+      if (sum_of_warp(__popc(near & eight)) <= kManyPairs) continue;
+      meet_by_differences(limits, tile, n * kProductQueries);
+      near &= ~eight;
+    }
     for (; near != 0; near &= near - 1) {
       const int place = atomicAdd(&limits.later_count, 1);
       if (place >= kLaterPairs) break;

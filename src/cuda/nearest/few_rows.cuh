@@ -12,8 +12,31 @@
 #include "cuda/base/warp.cuh"
 #include "cuda/nearest/keys.hpp"
 #include "cuda/nearest/task.hpp"
+#include "formulas/nearest/few_queries.hpp"
 
 namespace vicinal::cuda {
+
+inline constexpr int kFewLanes = 8;  // of a row
+inline constexpr int kFewRows = 4;   // of these lanes, at a time
+inline constexpr int kFewEach = 4;   // columns of a lane
+inline constexpr int kFewStep = kFewLanes * kFewEach;
+inline constexpr std::int64_t kFewRowsOfWarp = 32 / kFewLanes * kFewRows;
+inline constexpr std::int64_t kFewRowsOfBlock = kThreads / kFewLanes * kFewRows;
+
+/// Rows of which some warps take kFewRowsOfWarp each: the first ones, and others that are spread over the table.
+struct FewSample {
+  std::int64_t first = 0;         // rows, of whole blocks; 0: there is no sample
+  std::int64_t spread_warps = 0;  // of whole blocks
+  std::int64_t step = 0;          // rows from one of these warps to the next
+
+  [[nodiscard]] __host__ __device__ std::int64_t first_warps() const { return first / kFewRowsOfWarp; }
+  [[nodiscard]] __host__ __device__ std::int64_t warps() const { return first_warps() + spread_warps; }
+  /// The first row of a warp.
+  [[nodiscard]] __device__ std::int64_t row(std::int64_t warp) const {
+    const std::int64_t beyond = warp - first_warps();
+    return beyond < 0 ? warp * kFewRowsOfWarp : first + beyond * step;
+  }
+};
 
 struct FewTask {
   Eligible eligible;
@@ -23,20 +46,19 @@ struct FewTask {
   bool is_aligned;  // rows begin where four columns are one load
   std::int64_t queries;
   std::int64_t stride;
-  const float* values;          // [a kernel's number of queries, stride]: float32 holds all types but float64
-  std::int64_t sampled;         // rows of the table's first ones
-  double* nearest;              // [queries, sampled / kFewRowsOfWarp] keys of the nearest row of each warp
-  const double* sample_limits;  // [queries] where some were sampled
+  const float* values;  // [a kernel's number of queries, stride]: float32 holds all types but float64
+  FewSample sample;
+  double* nearest;              // [queries, sample.warps()] keys of the nearest row of each warp
+  const double* sample_limits;  // [2, queries], of the first rows and of all, where there is a sample
   const double* centre;         // [d] null: not known
   KeySink sink;
 };
 
-inline constexpr int kFewLanes = 8;  // of a row
-inline constexpr int kFewRows = 4;   // of these lanes, at a time
-inline constexpr int kFewEach = 4;   // columns of a lane
-inline constexpr int kFewStep = kFewLanes * kFewEach;
-inline constexpr std::int64_t kFewRowsOfWarp = 32 / kFewLanes * kFewRows;
-inline constexpr std::int64_t kFewRowsOfBlock = kThreads / kFewLanes * kFewRows;
+/// Where blocks divide the rows among their warps: the first of a lane's.
+__device__ inline std::int64_t few_first_row() {
+  return static_cast<std::int64_t>(blockIdx.x) * kFewRowsOfBlock +
+         static_cast<std::int64_t>(threadIdx.x / kFewLanes * kFewRows);
+}
 
 struct Four {
   float at[kFewEach];
@@ -68,16 +90,21 @@ __device__ Four columns_of(const T* row, int column, int d) {
   return found;
 }
 
-/// Up to which key a query's neighbors may be, of rows within the sample and after it.
+/// Up to which key a query's neighbors may be, of rows within the first of the sample and after them.
 __device__ inline void few_limits(const FewTask& task, int query, double& within, double& after) {
   within = after = task.sink.limits[query];
-  if (task.sampled == 0) return;
-  const double most = task.sample_limits[query];
-  within = fmin(within, most);
-  after = fmin(after, nextafter(most, -INFINITY));
+  if (task.sample.first == 0) return;
+  const double first = task.sample_limits[query];
+  within = fmin(within, task.sample_limits[task.queries + query]);
+  after = fmin(within, nextafter(first, -INFINITY));
   // Keys of finite rows are finite, and each warp of the sample has a row that may be a neighbor: the query has a value
   // that is not finite, and the search is refused. Else every row would get a key.
-  if (!(most < INFINITY)) within = after = -1;
+  if (!(first < INFINITY)) within = after = -1;
+}
+
+/// No float32 sum of a pair within the limit is above this; below 0: no sum is within it.
+__device__ inline float few_sums_bound(double limit, std::int64_t d) {
+  return limit < 0 ? -1 : __double2float_ru(core::few_queries_bound(limit, d));
 }
 
 /// By all eight lanes.
@@ -123,13 +150,12 @@ __device__ __forceinline__ void share_sums(float* sums) {
 template <class T, int kQueries>
 class FewRows {
  public:
-  /// first_query: of the kernel's.
-  __device__ FewRows(const T* rows, const FewTask& task, int first_query = 0)
+  /// first_row, first_query: of the lanes' rows, in the block of the table, and of the queries.
+  __device__ FewRows(const T* rows, const FewTask& task, std::int64_t first_row, int first_query)
       : task_(task),
         first_query_(first_query),
         lane_(static_cast<int>(threadIdx.x) % kFewLanes),
-        first_(static_cast<std::int64_t>(blockIdx.x) * kFewRowsOfBlock +
-               static_cast<std::int64_t>(threadIdx.x / kFewLanes) * kFewRows),
+        first_(first_row),
         rows_(rows) {}
 
   static constexpr int kCount = kQueries * kFewRows;                            // sums of eight lanes
@@ -142,7 +168,8 @@ class FewRows {
     share_sums<kCount>(sums);
   }
 
-  /// Forms the keys that may be within the limits, by the sums of `add_up`. All threads of a warp.
+  /// Forms the keys that may be within the limits, by the sums of `add_up`. limits, bounds: of the queries from
+  /// first_query on. All threads of a warp.
   __device__ void meet(const float* sums, const double* limits, const float* bounds) const {
     unsigned near = 0;  // which of the lane's sums
 #pragma unroll
@@ -156,13 +183,14 @@ class FewRows {
       const int lane = __ffs(static_cast<int>(lanes)) - 1;
       for (unsigned those = __shfl_sync(core::mask_of_eight(), near, shift + lane); those != 0; those &= those - 1) {
         const int number = lane / kSharing * kOwn + __ffs(static_cast<int>(those)) - 1;
-        offer(task_, rows_, number / kFewRows, first_ + number % kFewRows, limits[number / kFewRows]);
+        const int query = number / kFewRows;
+        offer(task_, rows_, first_query_ + query, first_ + number % kFewRows, limits[query]);
       }
     }
   }
 
-  /// Forms the key of the row that seems to be nearest, for each query.
-  __device__ void sample() const {
+  /// Forms the key of the row that seems to be nearest, for each query. warp: of the sample.
+  __device__ void sample(std::int64_t warp) const {
     float sums[kCount] = {};
     add_up(sums);
     const int own = lane_ / kSharing * kOwn;
@@ -172,7 +200,7 @@ class FewRows {
       const int query = first_query_ + (own + i) / kFewRows;
       const int r = (own + i) % kFewRows;
       unsigned long long at = static_cast<unsigned long long>(__float_as_uint(sums[i])) << 32 |
-                              static_cast<unsigned>(threadIdx.x / kFewLanes * kFewRows + r);
+                              static_cast<unsigned>(threadIdx.x % 32 / kFewLanes * kFewRows + r);
       if (query >= task_.queries || !task_.eligible(query, task_.first_row + first_ + r)) at = kNone;
       unsigned long long& least = nearest[i / kFewRows];
       if (i % kFewRows == 0 || at < least) least = at;
@@ -197,11 +225,9 @@ class FewRows {
         if (query % kOwnQueries == i) of_query = theirs;
       }
       if (first_query_ + query >= task_.queries) continue;
-      const std::int64_t row = blockIdx.x * kFewRowsOfBlock + static_cast<std::int64_t>(of_query & 0xFFFFFFFFU);
+      const std::int64_t row = task_.sample.row(warp) + static_cast<std::int64_t>(of_query & 0xFFFFFFFFU);
       const double key = of_query == kNone ? INFINITY : few_key(task_, rows_, first_query_ + query, row);
-      if (lane_ == 0) {
-        task_.nearest[(first_query_ + query) * (task_.sampled / kFewRowsOfWarp) + first_ / kFewRowsOfWarp] = key;
-      }
+      if (lane_ == 0) task_.nearest[(first_query_ + query) * task_.sample.warps() + warp] = key;
     }
   }
 
