@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
-#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -478,22 +477,22 @@ TEST_F(Cuda, PlansOfFewQueriesNameTheirScreen) {
 /// An index with a context of its own on the device, and a few queries of it.
 class Searcher {
  public:
-  explicit Searcher(std::int64_t d) : rows_(make_rows(Family::gaussian, {kRows, d, kQueries}, 2)) {
-    table_ = singles(rows_.table);
-    queries_ = singles(rows_.queries);
-    const TableView table(table_.data(), kRows, d);
-    asked_ = TableView(queries_.data(), kQueries, d);
-    index_.emplace(ctx_, table);
-    wanted_ = knn(Context::cpu(), table, asked_, {.k = 5});
-  }
+  explicit Searcher(std::int64_t d)
+      : rows_(make_rows(Family::gaussian, {kRows, d, kQueries}, 2)),
+        values_(singles(rows_.table)),
+        query_values_(singles(rows_.queries)),
+        table_(values_.data(), kRows, d),
+        queries_(query_values_.data(), kQueries, d),
+        index_(ctx_, table_),
+        wanted_(knn(Context::cpu(), table_, queries_, {.k = 5})) {}
   /// Searches many times.
   void run() const {
     try {
       for (int i = 0; i < 1000; ++i) {
-        expect_same(knn(ctx_, *index_, asked_, {.k = 5, .method = Method::direct}), wanted_, "of several threads");
+        expect_same(knn(ctx_, index_, queries_, {.k = 5, .method = Method::direct}), wanted_, "of several threads");
       }
     } catch (const Error& error) {
-      ADD_FAILURE() << asked_.cols() << " columns: " << error.what();
+      ADD_FAILURE() << table_.cols() << " columns: " << error.what();
     }
   }
 
@@ -502,10 +501,11 @@ class Searcher {
   static constexpr std::int64_t kQueries = 24;
   Context ctx_ = Context::cuda();
   Rows rows_;
-  std::vector<float> table_;
-  std::vector<float> queries_;
-  TableView asked_;
-  std::optional<Index> index_;
+  std::vector<float> values_;
+  std::vector<float> query_values_;
+  TableView table_;
+  TableView queries_;
+  Index index_;
   NeighborGraph wanted_;
 };
 
