@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 
-TIME = re.compile(rb"\bin [0-9.e-]+ [um]?s\b")
+TIME = re.compile(rb"\bin [0-9.e-]+ (m|\xc2\xb5)?s\b")  # \xc2\xb5: micro
 
 
 @pytest.fixture
