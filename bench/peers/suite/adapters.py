@@ -167,11 +167,10 @@ def density(told):
                                         "tree as long as ours" if off == 0 else f"tree {off:+.0e} longer than ours",
                                         case=case))
             elif "seconds" in peer:
-                text = f"adjusted Rand index {peer['rand_index']:.4f} with our clusters"
-                text = "same clusters" if peer["same"] else text
+                agreement = f"adjusted Rand index {peer['rand_index']:.4f} with our clusters"
                 lines.append({"peer": name, "case": case, "version": version, "seconds": peer["seconds"],
                               "our_seconds": ours["seconds"], "share": peer["rand_index"],
-                              "exactness": text})
+                              "exactness": "same clusters" if peer["same"] else agreement})
     return {"exact": exact, "exactness": f"tree of a sample within {max(errors):.0e} of all pairs in float64"}, lines
 
 

@@ -401,6 +401,23 @@ TEST_F(Cuda, ValuesInPlaceThatAreNotFiniteAmongManyRows) {
               knn(cpu(), table, TableView(query_values.data(), kQueries, kCols), {.k = 20}), "afterwards");
 }
 
+/// 5, 16 and 24 queries of an index of float32 rows by method direct: on the device as on the CPU.
+void expect_few_as_on_the_cpu(const Context& device, Family family, const Shape& shape, std::uint64_t seed) {
+  const Rows rows = make_rows(family, shape, seed);
+  const auto table_values = singles(rows.table);
+  const auto query_values = singles(rows.queries);
+  const Context cpu = Context::cpu();
+  const TableView table(table_values.data(), shape.n, shape.d);
+  const Index there(device, table);
+  const Index here(cpu, table);
+  for (const std::int64_t m : {5, 16, 24}) {
+    const TableView queries(query_values.data(), m, shape.d);
+    const KnnOptions options = {.k = 10, .method = Method::direct};
+    expect_same(knn(device, there, queries, options), knn(cpu, here, queries, options),
+                std::string(name_of(family)) + " d=" + std::to_string(shape.d) + " m=" + std::to_string(m));
+  }
+}
+
 // Rows among which the products of the matrix units do not tell, or tell with what is far out: their keys are formed,
 // beyond what a block keeps of them until its end at once.
 TEST_F(Cuda, FewQueriesThatManyRowsAreNear) {
@@ -409,18 +426,7 @@ TEST_F(Cuda, FewQueriesThatManyRowsAreNear) {
                               Family::clusters_1e2, Family::far_queries, Family::very_far_queries, Family::outliers,
                               Family::far_outlier, Family::column_scales, Family::mostly_duplicates}) {
     for (const std::int64_t d : {24, 100, 33}) {
-      const Rows rows = make_rows(family, {kRows, d, 24}, 9);
-      const auto table_values = singles(rows.table);
-      const auto query_values = singles(rows.queries);
-      const TableView table(table_values.data(), kRows, d);
-      const Index there(cuda(), table);
-      const Index here(cpu(), table);
-      for (const std::int64_t m : {5, 16, 24}) {
-        const TableView queries(query_values.data(), m, d);
-        const KnnOptions options = {.k = 10, .method = Method::direct};
-        expect_same(knn(cuda(), there, queries, options), knn(cpu(), here, queries, options),
-                    std::string(name_of(family)) + " d=" + std::to_string(d) + " m=" + std::to_string(m));
-      }
+      expect_few_as_on_the_cpu(cuda(), family, {kRows, d, 24}, 9);
     }
   }
 }
@@ -432,18 +438,7 @@ TEST_F(Cuda, FewQueriesOfManyColumns) {
   const std::vector<Way> ways = {{.method = Method::direct, .cuda = true}};
   for (const std::int64_t d : {132, 256, 1021, 1024, 1025}) {
     for (const Family family : {Family::gaussian, Family::clusters_1e2}) {
-      const Rows rows = make_rows(family, {kRows, d, 24}, 3);
-      const auto table_values = singles(rows.table);
-      const auto query_values = singles(rows.queries);
-      const TableView table(table_values.data(), kRows, d);
-      const Index there(cuda(), table);
-      const Index here(cpu(), table);
-      for (const std::int64_t m : {5, 16, 24}) {
-        const TableView queries(query_values.data(), m, d);
-        const KnnOptions options = {.k = 10, .method = Method::direct};
-        expect_same(knn(cuda(), there, queries, options), knn(cpu(), here, queries, options),
-                    std::string(name_of(family)) + " d=" + std::to_string(d) + " m=" + std::to_string(m));
-      }
+      expect_few_as_on_the_cpu(cuda(), family, {kRows, d, 24}, 3);
     }
     for (const DType dtype : {DType::float16, DType::bfloat16, DType::uint8}) {
       Case c;
