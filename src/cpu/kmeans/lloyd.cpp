@@ -4,7 +4,7 @@
 // Many centers. A row that has a label is first given the key to its center. That makes its upper bound as tight as it
 // can be, and often decides it. Else an int8 screen (label_screen.hpp) finds the centers that are as near, and keys
 // rank them. The float32 screen takes the rows of the first assignment and those that the int8 screen leaves too many
-// centers for; where it does so with most of them it is given up.
+// centers for; where it does so with most of them it is not asked for some iterations.
 //
 // Bounds. upper and lower are float32 bounds, in the frame's units, of the distance to the row's center and to all
 // others. Before an assignment they are moved by the shifts of the centers since the last one, with a factor for
@@ -25,6 +25,7 @@
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
+#include "cpu/kmeans/backoff.hpp"
 #include "cpu/kmeans/label_screen.hpp"
 #include "cpu/kmeans/row_reader.hpp"
 #include "cpu/kmeans/screen.hpp"
@@ -46,10 +47,12 @@ constexpr std::int64_t kLineBytes = 64;     // of the cache
 // The int8 screen serves a row if it leaves at most one in so many centers open: a key takes about as long as the int8
 // products of a row with six centers.
 constexpr std::int64_t kOpenShare = 16;
-// It is given up where it does not serve most of the rows, of at least one in so many.
+// Where it does not serve most of the rows, of at least one in so many, it is not asked for some iterations, and for
+// twice as many the next time: clusters become more alike.
 constexpr std::int64_t kLabelSample = 64;
+constexpr std::int64_t kLabelPause = 4;
 // Lower bounds are to outlast so many iterations like the last one, if that makes the screen's reach longer by no more
-// than so much.
+// than so much, and no more than rounding does.
 constexpr double kOutlasting = 2.5;
 constexpr double kMaxLonger = 1.0 / 256;
 
@@ -144,6 +147,7 @@ class CpuLloyd final : public kernels::ShardLloyd {
   void move_bounds();
   void find_active(Worker& worker, std::int64_t begin, std::int64_t end);
   void screen_block(Worker& worker, std::int64_t first);
+  [[nodiscard]] std::vector<double> mean_of_centres() const;
   void begin_labels();
   void screen_labels(Worker& worker, std::int64_t first);
   void decide_tile(Worker& worker, std::int64_t first);
@@ -190,6 +194,7 @@ class CpuLloyd final : public kernels::ShardLloyd {
   std::unique_ptr<LabelScreen> label_screen_;
   bool may_screen_labels_ = false;
   bool labels_screened_ = false;
+  Backoff label_backoff_{kLabelPause};         // of iterations
   core::AlignedArray<double> padded_centres_;  // [k][padded d]
   std::vector<double> previous_;               // centers of the last one
   std::vector<float> shifts_;
@@ -252,6 +257,7 @@ void CpuLloyd::start(std::span<const double> centres) {
   k_ = static_cast<std::int64_t>(centres.size()) / d_;
   std::fill(labels_.begin(), labels_.end(), -1);
   previous_.clear();
+  label_backoff_.reset();
   if (!task_.sums) return;
   clusters_.clear();
   for (Worker& worker : workers_) worker.clusters.clear();
@@ -400,14 +406,27 @@ void CpuLloyd::decide_open(Worker& worker, std::int64_t first) {
   worker.tile.scores = nullptr;
 }
 
+// The mean of the rows, about: as near to all centers as any point.
+std::vector<double> CpuLloyd::mean_of_centres() const {
+  std::vector<double> mean(static_cast<std::size_t>(d_), 0);
+  for (std::int64_t c = 0; c < k_; ++c) {
+    const double share = static_cast<double>(clusters_.size(c)) / static_cast<double>(n_);
+    for (std::int64_t j = 0; j < d_; ++j)
+      mean[static_cast<std::size_t>(j)] += share * centres_[static_cast<std::size_t>(c * d_ + j)];
+  }
+  return mean;
+}
+
 // Whether the int8 screen serves this assignment; it begins when rows have labels.
 void CpuLloyd::begin_labels() {
   labels_screened_ = false;
   if (!may_screen_labels_ || !screened_ || previous_.empty()) return;
+  if (label_backoff_.waits()) return;
   if (static_cast<std::int64_t>(screen_.distinct().size()) < LabelScreen::kMinCentres) return;
   try {
     if (!label_screen_) {
-      auto screen = std::make_unique<LabelScreen>(simd_, SeedingScreen::choose(ctx_, task_.table), n_, task_.clusters);
+      auto screen = std::make_unique<LabelScreen>(simd_, LabelScreen::choose(ctx_, task_.table, mean_of_centres()), n_,
+                                                  task_.clusters);
       for (Worker& worker : workers_) worker.labels = screen->tile();
       label_screen_ = std::move(screen);
     }
@@ -418,7 +437,7 @@ void CpuLloyd::begin_labels() {
   }
 }
 
-// Gives the int8 screen up where it does not pay.
+// Leaves the int8 screen out for some iterations where it does not pay.
 void CpuLloyd::end_labels() {
   std::int64_t labeled = 0;
   std::int64_t refused = 0;
@@ -426,7 +445,7 @@ void CpuLloyd::end_labels() {
     labeled += std::exchange(worker.labeled, 0);
     refused += std::exchange(worker.refused, 0);
   }
-  if (labeled * kLabelSample >= n_ && refused * 2 > labeled) drop_labels();
+  if (labeled * kLabelSample >= n_ && refused * 2 > labeled) label_backoff_.fail();
 }
 
 void CpuLloyd::drop_labels() {
@@ -437,8 +456,9 @@ void CpuLloyd::drop_labels() {
 
 // The active rows of a block, all of which have labels.
 void CpuLloyd::screen_labels(Worker& worker, std::int64_t first) {
-  const KeysFn sums_of = simd_.keys[static_cast<int>(KeyOp::squares)][static_cast<int>(Element::float64)];
+  const KeysFn sums_of = simd_.keys[static_cast<int>(KeyOp::squares)][static_cast<int>(element_)];
   const double units = frame_.scale;  // of bounds
+  const double to_screen = label_screen_->scale() / units;
   const double longer = kOutlasting * static_cast<double>(most_shift_);
   const auto tile_rows = static_cast<std::size_t>(label_screen_->tile_rows());
   worker.asked.clear();
@@ -447,17 +467,21 @@ void CpuLloyd::screen_labels(Worker& worker, std::int64_t first) {
   worker.rest.clear();
   for (const std::int64_t row : worker.active) {
     const auto at = static_cast<std::size_t>(row);
-    widen(worker, row, first);
-    const void* const own = padded_centres_.data() + labels_[at] * padded_columns(d_);
+    const void* const values = worker.reader.row(row - first);
     double key = 0;
-    sums_of(worker.row.data(), &own, 1, d_, &key);
+    sums_of(padded_centres_.data() + labels_[at] * padded_columns(d_), &values, 1, d_, &key);
     const double upper = key_reach(key, d_) * units;
     upper_[at] = round_up(upper);
     if (upper_[at] * (1 + 0x1p-20F) < lower_[at]) continue;
-    if (!label_screen_->packed(row)) label_screen_->pack(row, worker.row.data());
-    const double reach = longer <= upper * kMaxLonger ? upper + longer : upper;
+    if (!label_screen_->packed(row)) {
+      widen(worker, row, first);
+      label_screen_->pack(row, worker.row.data());
+    }
+    const bool outlasts =
+        longer <= upper * kMaxLonger && longer * to_screen <= label_screen_->room(row, upper * to_screen);
+    const double reach = outlasts ? upper + longer : upper;
     label_screen_->put(worker.labels, static_cast<std::int64_t>(worker.asked.size()), row,
-                       reach * (label_screen_->scale() / units) * (1 + 0x1p-40));
+                       reach * to_screen * (1 + 0x1p-40));
     worker.asked.push_back(row);
     worker.own.push_back(key);
     worker.reach.push_back(reach);

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/distance.hpp"
 #include "core/table_access.hpp"
+#include "cpu/nearest/byte_scale.hpp"
 #include "cpu/nearest/packed_table.hpp"
 #include "cpu/nearest/pruned.hpp"
 
@@ -55,8 +55,7 @@ std::vector<double> sample_rows(const Context& ctx, const kernels::NearestTask& 
   return sample;
 }
 
-// int8 has 256 steps for all columns together. Tried are two centers (median; middle of the range) and scales that
-// clamp more and more of the tails; whole numbers that fit are kept as they are, without any error.
+// int8 has 256 steps for all columns together. Tried are two centers: the median and the middle of the range.
 Screen byte_screen(const Context& ctx, const kernels::NearestTask& task) {
   const std::int64_t d = task.queries.cols();
   const ScreenKind kind = kind_of(task.metric);
@@ -82,28 +81,15 @@ Screen byte_screen(const Context& ctx, const kernels::NearestTask& task) {
     }
     centres.push_back(std::move(middle));
   }
-  double best_error = std::numeric_limits<double>::infinity();
-  double best_scale = 1;
+  ByteScale best;
   const std::vector<double>* best_centre = centres.data();
   for (const auto& centre : centres) {
-    double largest = 0;
-    for (std::size_t first = 0; first < sample.size(); first += columns) {
-      for (std::size_t j = 0; j < columns; ++j) largest = std::max(largest, std::fabs(sample[first + j] - centre[j]));
-    }
-    if (!(largest > 0x1p-900 && largest < 0x1p900)) continue;
-    const auto attempt = [&](double scale) {
-      ctx.check_cancelled();
-      const double error = mean_error(sample, centre, scale);
-      if (!(error < best_error)) return;
-      best_error = error;
-      best_scale = scale;
-      best_centre = &centre;
-    };
-    if (whole && largest <= 128) attempt(1.0);
-    double scale = 127 / largest;
-    for (int step = 0; step < 12 && best_error > 0; ++step, scale *= 1.25) attempt(scale);
+    const ByteScale here = byte_scale(ctx, sample, centre);
+    if (!(here.error < best.error)) continue;
+    best = here;
+    best_centre = &centre;
   }
-  return {ScreenType::int8, kind, d, best_scale, *best_centre};
+  return {ScreenType::int8, kind, d, best.scale, *best_centre};
 }
 
 }  // namespace
@@ -114,21 +100,6 @@ ScreenKind kind_of(Metric metric) {
 
 std::vector<double> screen_centre(const kernels::NearestTask& task) {
   return floating_screen(task, ScreenType::float32).centre();
-}
-
-double mean_error(std::span<const double> sample, std::span<const double> centre, double scale) {
-  const std::size_t d = centre.size();
-  double total = 0;
-  for (std::size_t begin = 0; begin < sample.size(); begin += d) {
-    double error = 0;
-    for (std::size_t j = 0; j < d; ++j) {
-      const double value = (sample[begin + j] - centre[j]) * scale;
-      const double rest = value - std::nearbyint(std::clamp(value, -128.0, 127.0));
-      error += rest * rest;
-    }
-    total += std::sqrt(error);
-  }
-  return total / scale;
 }
 
 bool screen_serves(Metric metric, ScreenType type, std::int64_t d) {

@@ -27,8 +27,6 @@ kernels::PackedKind packed_kind(const kernels::NearestTask& task, const std::vec
 ScreenKind kind_of(Metric metric);
 /// The center of the floating-point screens [d].
 std::vector<double> screen_centre(const kernels::NearestTask& task);
-/// Mean length of what rounding to int8 leaves of a sample's rows, in their own unit.
-double mean_error(std::span<const double> sample, std::span<const double> centre, double scale);
 
 /// The screens themselves, those of rows that the index keeps as they were made; int8 looks at a sample of the table's
 /// rows.

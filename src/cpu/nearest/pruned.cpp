@@ -20,6 +20,7 @@
 #include "core/philox.hpp"
 #include "core/table_access.hpp"
 #include "cpu/nearest/block.hpp"
+#include "cpu/nearest/byte_scale.hpp"
 #include "cpu/nearest/ladder.hpp"
 #include "simd/kernels.hpp"
 
@@ -249,15 +250,7 @@ Rounding rounding_of(const Context& ctx, ScreenKind kind, std::span<const double
     }
   }
   if (!(largest > 0x1p-400)) return rounding;
-  double least = kInfinity;
-  double scale = 127 / largest;
-  for (int step = 0; step < 12; ++step, scale *= 1.25) {
-    ctx.check_cancelled();
-    const double error = mean_error(some, rounding.centre, scale);
-    if (!(error < least)) continue;
-    least = error;
-    rounding.scale = scale;
-  }
+  rounding.scale = byte_scale(ctx, some, rounding.centre).scale;
   return rounding;
 }
 

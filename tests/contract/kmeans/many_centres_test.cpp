@@ -58,6 +58,23 @@ TEST(KMeansManyCentres, EqualTheReferenceOnEveryFamily) {
   }
 }
 
+// Normal numbers leave most rows with too many centers, so that the int8 screen pauses and is asked again. Clusters of
+// a few rows make scales of their own.
+TEST(KMeansManyCentres, EqualTheReferenceOverPausesOfTheScreen) {
+  std::uint64_t turn = 3;
+  for (const Family family : {Family::gaussian, Family::outliers, Family::clusters_1e2}) {
+    const Shape shape = {900, 40, 1};
+    const Stored stored(make_rows(family, shape, 6).table, shape.d, DType::float32, Layout::contiguous);
+    KMeansOptions options;
+    options.clusters = 256;
+    options.init = KMeansInit::first_k;
+    options.max_iterations = 14;
+    options.tolerance = 0;
+    check_kmeans(stored.view(), options, std::string(name_of(family)), turn++);
+    if (HasFailure()) return;
+  }
+}
+
 // On both sides of the limits of the screen: its fewest columns and its fewest centers.
 TEST(KMeansManyCentres, EqualTheReferenceWhereTheScreenBegins) {
   std::uint64_t turn = 0;

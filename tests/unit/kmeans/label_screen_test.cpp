@@ -117,6 +117,23 @@ TEST(KMeansLabelScreen, KeepsCentersOfAnySize) {
   }
 }
 
+// Centers of sizes from 1 to 2^-20 in one call, which have scales of their own.
+TEST(KMeansLabelScreen, KeepsCentersOfManySizes) {
+  std::mt19937_64 random(6);
+  std::normal_distribution<double> normal;
+  for (const std::int64_t d : {16, 77}) {
+    for (const double apart : {0.0, 3.0}) {
+      LabelPairs of = {d, 25.0, std::vector<double>(static_cast<std::size_t>(d), 0.0), {}, {}};
+      for (std::int64_t i = 0; i < 200 * d; ++i) of.rows.push_back(normal(random));
+      for (std::int64_t i = 0; i < 100 * d; ++i) {
+        const auto size = static_cast<int>(i / d * 7 % 21);
+        of.centres.push_back(std::ldexp(of.rows[static_cast<std::size_t>(i)], -size) + apart * std::ldexp(1.0, -size));
+      }
+      expect_labels_kept(of, "many sizes");
+    }
+  }
+}
+
 // Keys below the smallest float64 are 0.
 TEST(KMeansLabelScreen, KeepsCentersWhoseKeysVanish) {
   const std::int64_t d = 64;
@@ -182,6 +199,83 @@ TEST(KMeansLabelScreen, LeavesOutWhatIsFar) {
       for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i].size(), i < 50 ? 1U : 0U) << apart << " " << i;
     }
   }
+}
+
+// A few centers of large elements do not make the screen coarse for the others.
+TEST(KMeansLabelScreen, SmallCentersHaveAScaleOfTheirOwn) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal;
+  const std::int64_t d = 256;
+  const std::int64_t small = 48;
+  LabelPairs of = {d, 25.0, std::vector<double>(d, 0.0), {}, {}};
+  for (std::int64_t i = 0; i < 100 * d; ++i) of.rows.push_back(normal(random));
+  for (std::int64_t i = 0; i < small * d; ++i) of.centres.push_back(0.02 * normal(random));
+  for (std::int64_t i = 0; i < 12 * d; ++i) of.centres.push_back(normal(random));
+  std::vector<double> reach;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    double least = core::euclidean_key(of.rows.data() + i * d, of.centres.data(), d);
+    for (std::int64_t c = 1; c < small; ++c) {
+      least = std::min(least, core::euclidean_key(of.rows.data() + i * d, of.centres.data() + c * d, d));
+    }
+    reach.push_back(of.scale * std::sqrt(least) * (1 + 0x1p-40));
+  }
+  for (const Isa isa : isas()) {
+    for (const auto& found : surviving(simd_kernels(isa), of, reach)) EXPECT_LE(found.size(), small / 3);
+  }
+}
+
+// A quarter of rho_x |Y| / q + (U + rho_x) rho_y / q over U, where rho_y / q is at most half a step of the rows for
+// each column.
+TEST(KMeansLabelScreen, RoomIsAQuarterOfWhatRoundingAdds) {
+  std::mt19937_64 random(8);
+  std::normal_distribution<double> normal;
+  constexpr std::int64_t d = 64;
+  constexpr double scale = 20;
+  std::vector<double> centres(300 * d);
+  for (double& value : centres) value = 0.3 * normal(random);
+  double length = 0;
+  for (std::int64_t c = 0; c < 300; ++c) {
+    length += scale * std::sqrt(core::euclidean_key(&centres[c * d], std::vector<double>(d).data(), d)) / 300;
+  }
+  std::vector<std::int32_t> all(300);
+  std::iota(all.begin(), all.end(), 0);
+  for (const Isa isa : isas()) {
+    LabelScreen screen(simd_kernels(isa), {ScreenType::int8, ScreenKind::distance, d, scale, std::vector<double>(d)},
+                       50, 300);
+    screen.ask(Context::cpu({.threads = 1}), centres, all);
+    for (std::int64_t row = 0; row < 50; ++row) {
+      std::vector<double> values(d);
+      double error = 0;
+      for (double& value : values) {
+        value = normal(random);
+        error += std::pow(scale * value - std::nearbyint(std::clamp(scale * value, -128.0, 127.0)), 2);
+      }
+      screen.pack(row, values.data());
+      const double rho = std::sqrt(error);
+      EXPECT_EQ(screen.room(row, 0), 0);
+      for (const double reach : {0.1, 50.0, 400.0}) {
+        const double room = screen.room(row, reach);
+        const double least = rho * length / (4 * reach);
+        EXPECT_FALSE(!(room >= least * (1 - 1e-6))) << room << " " << least;
+        EXPECT_FALSE(!(room <= least + (reach + rho) * 0.5 * std::sqrt(d) / (4 * reach))) << room << " " << least;
+      }
+    }
+  }
+}
+
+// Of whole numbers nothing is rounded, whatever the center.
+TEST(KMeansLabelScreen, ChoosesTheScaleOfWholeNumbers) {
+  std::mt19937_64 random(9);
+  std::vector<float> values(300 * 16);
+  for (float& value : values) value = static_cast<float>(random() % 100);
+  const Context ctx = Context::cpu({.threads = 1});
+  const Screen whole = LabelScreen::choose(ctx, TableView(values.data(), 300, 16), std::vector<double>(16, 49.7));
+  EXPECT_EQ(whole.scale(), 1);
+  EXPECT_EQ(whole.centre(), std::vector<double>(16, 50));
+  for (float& value : values) value += 0.25F;
+  const Screen parts = LabelScreen::choose(ctx, TableView(values.data(), 300, 16), std::vector<double>(16, 49.7));
+  EXPECT_GT(parts.scale(), 1);
+  EXPECT_EQ(parts.centre(), std::vector<double>(16, 49.7));
 }
 
 }  // namespace
