@@ -8,6 +8,7 @@
 #include "simd/lloyd_inl.hpp"
 #include "simd/overlap_inl.hpp"
 #include "simd/sparse_inl.hpp"
+#include "simd/tall_inl.hpp"
 #include "simd/tree_inl.hpp"
 #include "simd/union_inl.hpp"
 
@@ -15,7 +16,7 @@ namespace vicinal::cpu::VICINAL_SIMD_NAMESPACE {
 
 constexpr AllKernels make_all_kernels(Isa isa) {
   return {make_kernels(isa),      make_dense_kernels(),  near_donors,         make_lloyd_kernels(),
-          make_overlap_kernels(), make_sparse_kernels(), make_tree_kernels(), unite_rows};
+          make_overlap_kernels(), make_sparse_kernels(), make_tall_kernels(), make_tree_kernels(), unite_rows};
 }
 
 }  // namespace vicinal::cpu::VICINAL_SIMD_NAMESPACE

@@ -8,6 +8,7 @@
 #include "simd/lloyd_kernels.hpp"
 #include "simd/overlap_kernels.hpp"
 #include "simd/sparse_kernels.hpp"
+#include "simd/tall_kernels.hpp"
 #include "simd/tree_kernels.hpp"
 #include "simd/union_kernels.hpp"
 
@@ -20,6 +21,7 @@ struct AllKernels {
   LloydKernels lloyd;
   OverlapKernels overlap;
   SparseKernels sparse;
+  TallKernels tall;
   TreeKernels tree;
   UniteRowsFn unite_rows;
 };

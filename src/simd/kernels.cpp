@@ -69,6 +69,10 @@ const SparseKernels& sparse_kernels(Isa isa) {
   return all_kernels(isa).sparse;
 }
 
+const TallKernels& tall_kernels(Isa isa) {
+  return all_kernels(isa).tall;
+}
+
 const TreeKernels& tree_kernels(Isa isa) {
   return all_kernels(isa).tree;
 }

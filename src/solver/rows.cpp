@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/parallel.hpp"
+#include "simd/tall_kernels.hpp"
 
 namespace vicinal::solver {
 namespace {
@@ -105,41 +106,40 @@ Incidence incidence_of(const Context& ctx, const LocalRows& a) {
   return in;
 }
 
-void apply_blocks(const LocalRows& a, const Vectors& x, Point begin, Point end, double* out) {
-  const std::int64_t q = x.width;
+void apply_blocks(const Context& ctx, const LocalRows& a, const Vectors& x, Point begin, Point end, double* out) {
+  const cpu::TallKernels& kernels = cpu::tall_kernels(ctx.isa());
+  std::vector<const double*> rows(static_cast<std::size_t>(a.width));
   for (Point i = begin; i < end; ++i) {
     const Point* cols = a.cols.data() + i * a.width;
-    for (std::int64_t r = a.first[i]; r < a.first[i + 1]; ++r, out += q) {
-      const double* values = a.values.data() + r * a.width;
-      for (std::int64_t c = 0; c < q; ++c) out[c] = 0;
-      for (std::int64_t j = 0; j < a.width; ++j) {
-        const double* from = x.row(cols[j]);
-        for (std::int64_t c = 0; c < q; ++c) out[c] += values[j] * from[c];
-      }
+    for (std::int64_t j = 0; j < a.width; ++j) rows[j] = x.row(cols[j]);
+    for (std::int64_t r = a.first[i]; r < a.first[i + 1]; ++r, out += x.width) {
+      kernels.combine(a.width, a.values.data() + r * a.width, rows.data(), x.width, out);
     }
   }
 }
 
 void apply(const Context& ctx, const LocalRows& a, const Vectors& x, Vectors& y) {
   for_each_chunk(ctx, a.points, [&](Point begin, Point end, std::int64_t /*task*/, int /*worker*/) {
-    apply_blocks(a, x, begin, end, y.row(a.first[begin]));
+    apply_blocks(ctx, a, x, begin, end, y.row(a.first[begin]));
   });
 }
 
 void apply_transposed(const Context& ctx, const LocalRows& a, const Incidence& in, const Vectors& x, Vectors& y) {
-  const std::int64_t q = x.width;
+  const cpu::TallKernels& kernels = cpu::tall_kernels(ctx.isa());
   for_each_chunk(ctx, a.points, [&](Point begin, Point end, std::int64_t /*task*/, int /*worker*/) {
+    std::vector<double> values;
+    std::vector<const double*> rows;
     for (Point j = begin; j < end; ++j) {
-      double* out = y.row(j);
-      for (std::int64_t c = 0; c < q; ++c) out[c] = 0;
+      values.clear();
+      rows.clear();
       for (std::int64_t e = in.first[j]; e < in.first[j + 1]; ++e) {
         const Point i = in.blocks[e];
         for (std::int64_t r = a.first[i]; r < a.first[i + 1]; ++r) {
-          const double value = a.values[r * a.width + in.at[e]];
-          const double* from = x.row(r);
-          for (std::int64_t c = 0; c < q; ++c) out[c] += value * from[c];
+          values.push_back(a.values[r * a.width + in.at[e]]);
+          rows.push_back(x.row(r));
         }
       }
+      kernels.combine(std::ssize(values), values.data(), rows.data(), x.width, y.row(j));
     }
   });
 }

@@ -67,7 +67,7 @@ struct Vectors {
 inline constexpr std::int64_t kTaskPoints = 4096;
 
 /// Writes rows of A x for the blocks [begin, end): [first[end] - first[begin], x.width].
-void apply_blocks(const LocalRows& a, const Vectors& x, Point begin, Point end, double* out);
+void apply_blocks(const Context& ctx, const LocalRows& a, const Vectors& x, Point begin, Point end, double* out);
 /// y = A x.
 void apply(const Context& ctx, const LocalRows& a, const Vectors& x, Vectors& y);
 /// y = A' x.

@@ -21,8 +21,10 @@ constexpr double kUseful = 1e-3;      // an angle that rounding stays at is an a
 constexpr int kStalls = 2;            // steps without halving the angle, that end the iteration
 constexpr int kMaxSteps = 2000;       // where many eigenvalues lie close together, each step gains little
 
+constexpr std::int64_t kWhole = 8;    // columns that a factor solves for at once
+
 std::int64_t padded(std::int64_t width) {
-  return (width + 7) / 8 * 8;
+  return (width + kWhole - 1) / kWhole * kWhole;
 }
 
 // Vectors in host memory. They come and go in the same memory: of millions of points, fresh pages take as long as what
@@ -43,6 +45,10 @@ class HostSpace final : public Space {
   }
   void solve(Set set) override {
     Vectors& x = at(set);
+    if (x.width % kWhole == 0) {
+      factor_.solve(ctx_, x);
+      return remove_means(ctx_, x);
+    }
     room_.reshape(x.rows, padded(x.width));
     for_each_point(ctx_, x.rows, [&](std::int64_t i) {
       std::copy_n(x.row(i), x.width, room_.row(i));
@@ -121,21 +127,20 @@ std::vector<double> choose_best(const Context& ctx, Space& space, std::int64_t w
 }  // namespace
 
 std::uint64_t inverse_iteration_bytes(const LocalRows& a, std::int64_t wanted) {
-  const auto width = static_cast<std::uint64_t>(wanted + kGuards);
-  const auto wide = static_cast<std::uint64_t>(padded(wanted + kGuards));
+  const auto width = static_cast<std::uint64_t>(padded(wanted + kGuards));
   const auto points = static_cast<std::uint64_t>(a.points);
-  const std::uint64_t room = std::max(wide * points, width * static_cast<std::uint64_t>(a.rows()));
+  const std::uint64_t room = width * static_cast<std::uint64_t>(std::max<std::int64_t>(a.points, a.rows()));
   return (5 * width * points + room) * sizeof(double);  // best and what it is made of have twice the width
 }
 
 Smallest inverse_iteration(const Context& ctx, const LocalRows& a, const Incidence& in, const Factor& factor,
                            std::int64_t wanted) {
   HostSpace space(ctx, a, in, factor);
-  return inverse_iteration(ctx, space, wanted);
+  return inverse_iteration(ctx, space, wanted, padded(wanted + kGuards) - wanted);
 }
 
-Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted) {
-  const std::int64_t width = std::min(wanted + kGuards, space.points() - 1);
+Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted, std::int64_t guards) {
+  const std::int64_t width = std::min(wanted + guards, space.points() - 1);
   space.start(width);
   for (int start = 0; start < 2; ++start) {
     space.solve(Set::best);

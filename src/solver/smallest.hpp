@@ -33,7 +33,8 @@ std::uint64_t inverse_iteration_bytes(const LocalRows& a, std::int64_t wanted);
 /// rounding slows convergence, and does not show in what is converged to.
 Smallest inverse_iteration(const Context& ctx, const LocalRows& a, const Incidence& in, const Factor& factor,
                            std::int64_t wanted);
-Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted);
+/// With so many vectors beside those that are wanted.
+Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted, std::int64_t guards);
 
 std::uint64_t dense_bytes(const LocalRows& a);
 /// Householder's triangle of A on the complement of the constant vector, and its singular values. O(rows n^2).

@@ -8,14 +8,15 @@
 
 #include "core/parallel.hpp"
 #include "formulas/lle/constants.hpp"
+#include "simd/tall_kernels.hpp"
 
 namespace vicinal::solver {
 namespace {
 
-constexpr std::int64_t kParts = 64;       // of a reduction
-constexpr std::int64_t kStrip = 64;       // rows folded into a triangle at a time
-constexpr double kDependent = 1e-12;      // of a column's length: what is left of it is rounding
-constexpr std::int64_t kFewColumns = 64;  // up to here one thread rotates all pairs
+constexpr std::int64_t kParts = 64;                // of a reduction
+constexpr std::int64_t kStrip = cpu::kFoldedRows;  // rows folded into a triangle at a time
+constexpr double kDependent = 1e-12;               // of a column's length: what is left of it is rounding
+constexpr std::int64_t kFewColumns = 64;           // up to here one thread rotates all pairs
 
 std::int64_t parts_of(std::int64_t n) {
   return std::min(kParts, (n + kTaskPoints - 1) / kTaskPoints);
@@ -82,18 +83,34 @@ void make_positive(Small& r) {
   }
 }
 
+// The same for many rows of few columns. columns [q, kStrip]: room.
+void fold_tall(const cpu::TallKernels& kernels, double* r, const double* rows, std::int64_t m, std::int64_t q,
+               double* columns) {
+  for (std::int64_t first = 0; first < m; first += kStrip) {
+    const std::int64_t count = std::min(kStrip, m - first);
+    for (std::int64_t j = 0; j < q; ++j) {
+      double* const column = columns + j * kStrip;
+      for (std::int64_t i = 0; i < count; ++i) column[i] = rows[(first + i) * q + j];
+      std::fill(column + count, column + kStrip, 0.0);
+    }
+    for (std::int64_t j = 0; j < q; ++j) kernels.reflect(r, columns, q, j);
+  }
+}
+
 // The triangle of rows that `fill` writes strip by strip: fill(begin, end, out) for points [begin, end) and returns the
 // number of rows.
 Small triangle_by_parts(const Context& ctx, std::int64_t n, std::int64_t q, std::int64_t rows_at_once,
                         const std::function<std::int64_t(std::int64_t, std::int64_t, double*)>& fill) {
   const std::int64_t parts = parts_of(n);
   std::vector<Small> triangles(static_cast<std::size_t>(parts), Small(q, q));
+  const cpu::TallKernels& kernels = cpu::tall_kernels(ctx.isa());
   core::parallel_for(ctx, parts, [&](std::int64_t i, int /*worker*/) {
     std::vector<double> strip(static_cast<std::size_t>(rows_at_once * q));
+    std::vector<double> columns(static_cast<std::size_t>(kStrip * q));
     const Range range = part(n, parts, i);
     for (std::int64_t begin = range.begin; begin < range.end; begin += kStrip) {
       const std::int64_t rows = fill(begin, std::min(range.end, begin + kStrip), strip.data());
-      fold(triangles[i].values.data(), strip.data(), rows, q);
+      fold_tall(kernels, triangles[i].values.data(), strip.data(), rows, q, columns.data());
     }
   });
   for (std::int64_t i = 1; i < parts; ++i) fold(triangles[0].values.data(), triangles[i].values.data(), q, q);
@@ -106,16 +123,11 @@ Small triangle_by_parts(const Context& ctx, std::int64_t n, std::int64_t q, std:
 Small inner(const Context& ctx, const Vectors& x, const Vectors& y) {
   const std::int64_t parts = parts_of(x.rows);
   std::vector<Small> sums(static_cast<std::size_t>(parts), Small(x.width, y.width));
+  const cpu::TallKernels& kernels = cpu::tall_kernels(ctx.isa());
   core::parallel_for(ctx, parts, [&](std::int64_t p, int /*worker*/) {
     const Range range = part(x.rows, parts, p);
-    Small& sum = sums[p];
-    for (std::int64_t i = range.begin; i < range.end; ++i) {
-      const double* a = x.row(i);
-      const double* b = y.row(i);
-      for (std::int64_t r = 0; r < x.width; ++r) {
-        for (std::int64_t c = 0; c < y.width; ++c) sum(r, c) += a[r] * b[c];
-      }
-    }
+    kernels.inner(range.end - range.begin, x.row(range.begin), x.width, y.row(range.begin), y.width,
+                  sums[p].values.data());
   });
   for (std::int64_t p = 1; p < parts; ++p) {
     for (std::size_t i = 0; i < sums[0].values.size(); ++i) sums[0].values[i] += sums[p].values[i];
@@ -124,25 +136,17 @@ Small inner(const Context& ctx, const Vectors& x, const Vectors& y) {
 }
 
 void subtract_product(const Context& ctx, const Vectors& x, const Small& c, Vectors& y) {
+  const cpu::TallKernels& kernels = cpu::tall_kernels(ctx.isa());
   for_each_row_chunk(ctx, x.rows, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      for (std::int64_t r = 0; r < x.width; ++r) {
-        for (std::int64_t j = 0; j < y.width; ++j) y.row(i)[j] -= x.row(i)[r] * c(r, j);
-      }
-    }
+    kernels.subtract(end - begin, x.row(begin), x.width, c.values.data(), y.row(begin), y.width);
   });
 }
 
 void product(const Context& ctx, const Vectors& x, const Small& c, Vectors& y) {
   y.reshape(x.rows, c.cols);
+  const cpu::TallKernels& kernels = cpu::tall_kernels(ctx.isa());
   for_each_row_chunk(ctx, x.rows, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      for (std::int64_t j = 0; j < c.cols; ++j) {
-        double sum = 0;
-        for (std::int64_t r = 0; r < x.width; ++r) sum += x.row(i)[r] * c(r, j);
-        y.row(i)[j] = sum;
-      }
-    }
+    kernels.product(end - begin, x.row(begin), x.width, c.values.data(), y.row(begin), y.width);
   });
 }
 
@@ -157,28 +161,27 @@ void multiply(const Context& ctx, Vectors& x, const Small& c) {
     x = product(ctx, x, c);
     return;
   }
+  const cpu::TallKernels& kernels = cpu::tall_kernels(ctx.isa());
   for_each_row_chunk(ctx, x.rows, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<double> sums(static_cast<std::size_t>(c.cols));
-    for (std::int64_t i = begin; i < end; ++i) {
-      std::fill(sums.begin(), sums.end(), 0.0);
-      const double* row = x.row(i);
-      for (std::int64_t r = 0; r < x.width; ++r) {
-        for (std::int64_t j = 0; j < c.cols; ++j) sums[j] += row[r] * c(r, j);
-      }
-      std::copy(sums.begin(), sums.end(), x.row(i));
+    std::vector<double> rows(static_cast<std::size_t>(kStrip * x.width));
+    for (std::int64_t i = begin; i < end; i += kStrip) {
+      const std::int64_t count = std::min(kStrip, end - i);
+      std::copy_n(x.row(i), count * x.width, rows.begin());
+      kernels.product(count, rows.data(), x.width, c.values.data(), x.row(i), x.width);
     }
   });
 }
 
 void remove_means(const Context& ctx, Vectors& x) {
   const std::int64_t parts = parts_of(x.rows);
+  const cpu::TallKernels& kernels = cpu::tall_kernels(ctx.isa());
+  const std::vector<double> ones(static_cast<std::size_t>(kTaskPoints), 1.0);
   for (int pass = 0; pass < 2; ++pass) {
     std::vector<Small> sums(static_cast<std::size_t>(parts), Small(1, x.width));
     core::parallel_for(ctx, parts, [&](std::int64_t p, int /*worker*/) {
       const Range range = part(x.rows, parts, p);
-      double* sum = sums[p].values.data();
-      for (std::int64_t i = range.begin; i < range.end; ++i) {
-        for (std::int64_t c = 0; c < x.width; ++c) sum[c] += x.row(i)[c];
+      for (std::int64_t i = range.begin; i < range.end; i += kTaskPoints) {
+        kernels.inner(std::min(kTaskPoints, range.end - i), ones.data(), 1, x.row(i), x.width, sums[p].values.data());
       }
     });
     std::vector<double>& means = sums[0].values;
@@ -187,9 +190,7 @@ void remove_means(const Context& ctx, Vectors& x) {
     }
     for (double& mean : means) mean /= static_cast<double>(x.rows);
     for_each_row_chunk(ctx, x.rows, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        for (std::int64_t c = 0; c < x.width; ++c) x.row(i)[c] -= means[c];
-      }
+      kernels.subtract(end - begin, ones.data(), 1, means.data(), x.row(begin), x.width);
     });
   }
 }
@@ -206,7 +207,7 @@ Small triangle_of(const Context& ctx, const LocalRows& a, const Vectors& x) {
   for (Point i = 0; i < a.points; ++i) tallest = std::max(tallest, a.first[i + 1] - a.first[i]);
   return triangle_by_parts(ctx, a.points, x.width, kStrip * tallest,
                            [&](std::int64_t begin, std::int64_t end, double* out) {
-                             apply_blocks(a, x, static_cast<Point>(begin), static_cast<Point>(end), out);
+                             apply_blocks(ctx, a, x, static_cast<Point>(begin), static_cast<Point>(end), out);
                              return a.first[end] - a.first[begin];
                            });
 }

@@ -20,6 +20,7 @@
 #include "core/raw_vector.hpp"
 #include "core/seconds.hpp"
 #include "core/table_access.hpp"
+#include "formulas/lle/constants.hpp"
 #include "ops/lle/count.hpp"
 #include "ops/lle/pieces.hpp"
 #include "solver/csr.hpp"
@@ -286,7 +287,7 @@ class Piece {
     result_.factor_seconds += seconds_since(start);
 
     start = std::chrono::steady_clock::now();
-    solver::Smallest found = solver::inverse_iteration(ctx_, device.space(), options_.dim);
+    solver::Smallest found = solver::inverse_iteration(ctx_, device.space(), options_.dim, solver::kGuards);
     finish(found, piece, [&](double shift) { return device.count(shift); });
     result_.solve_seconds += seconds_since(start);
     return in_old_order(found.vectors, order);
