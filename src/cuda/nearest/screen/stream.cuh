@@ -163,16 +163,12 @@ struct Quads {
     }
   }
 
-  /// The largest of one half of the queries.
-  [[nodiscard]] __device__ __forceinline__ Sum most(int half) const {
-    Sum most = largest[half];
-#pragma unroll
-    for (int q = 1; q < kQuads; ++q) most = larger(most, largest[2 * q + half]);
-    return most;
-  }
   /// Whether one of them is not below its query's.
   [[nodiscard]] __device__ __forceinline__ bool passes(const Sum (&least)[2]) const {
-    return !(most(0) < least[0]) || !(most(1) < least[1]);
+    Sum most[2] = {largest[0], largest[1]};
+#pragma unroll
+    for (int q = 2; q < 2 * kQuads; ++q) most[q % 2] = larger(most[q % 2], largest[q]);
+    return !(most[0] < least[0]) || !(most[1] < least[1]);
   }
 
   /// Hands over the fours that are not: `query`, `row`: the first of these among the warp's and the tile's.
@@ -181,7 +177,6 @@ struct Quads {
     const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      if (!__any_sync(kWholeWarp, !(most(half) < least[half]))) continue;
       unsigned hits[kQuads];
 #pragma unroll
       for (int q = 0; q < kQuads; ++q) hits[q] = __ballot_sync(kWholeWarp, !(largest[2 * q + half] < least[half]));
