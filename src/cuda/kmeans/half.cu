@@ -24,14 +24,14 @@
 // that is too far away for float16 leaves every row open.
 //
 // Where nearly all rows are expected to keep their labels, the best score is not looked for: a row's own center a, that
-// of its label, says what the others have to reach. S is the sum of the products of x~ and c~_a in float32, in
-// chains of less than half the columns K, so that |S - x~.c~_a| <= K 2^-24 |x~| |c~_a|, and by form P
+// of its label, says what the others have to reach. S is the sum of the products of x~ and c~_a in float32, in chains
+// of less than half the columns K, so that |S - x~.c~_a| <= K 2^-24 |x~| |c~_a|, and by form P
 //   T_a >= L_a = S - K 2^-24 |x~| |c~_a| - |X| rho_a - rho_x |c~_a| - H_a.
 // As P_k >= T_k - 4 beta, center k is not the label where P_k + 4 beta + m < L_a. The others, seldom any, are the row's
 // rivals, as far as no rival's own score leaves them out by the inequality before; they and a decide by their keys, and
-// a row without rivals keeps its label. A score is looked at by one
-// maximum instead of the four instructions that the best two take, and no row is multiplied twice. An own center that
-// may not win has H_a = infinity, and its rows meet all centers.
+// a row without rivals keeps its label. A score is looked at by one maximum instead of the four instructions that the
+// best two take, and no row is multiplied twice. An own center that may not win has H_a = infinity, and its rows meet
+// all centers.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -413,7 +413,6 @@ struct Rivals {
       if (place >= 0 && place < kTableTile && place % 8 < 2) found[half] &= ~(1U << (place / 8 * 2 + place % 8));
     }
     if (!__any_sync(kWholeWarp, (found[0] | found[1]) != 0)) return;
-      // Seldom: the best of them says what the others may be.
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       if (!__any_sync(kWholeWarp, found[half] != 0)) continue;
@@ -428,6 +427,7 @@ struct Rivals {
           centre = first + row_of_score(i);
         }
       }
+      // The best of them says what the others have to reach.
       if (best > -HUGE_VALF) {
         reach[half] = fmaxf(
             reach[half], half_reach(v.half, best, v.half.row_facts[first_row + own_row], v.half.centre_facts[centre]));
