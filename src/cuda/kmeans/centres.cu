@@ -75,6 +75,7 @@ __device__ void hide_centre(const HalfView& h, std::int64_t c, int first, int st
 __device__ void drop_centre(const ClusterView& v, std::int64_t c, int lane, int lanes) {
   if (v.half.used) {
     hide_centre(v.half, c, lane, lanes);
+    if (lane == 0) v.half.centre_facts[c].half_square = INFINITY;
   } else if (lane == 0) {
     v.panels[c / v.panel * (v.rows.d + 2) * v.panel + c % v.panel] = -INFINITY;
   }
@@ -150,6 +151,7 @@ __device__ void ready_half(const ClusterView& v, std::int64_t c) {
                     mixed(static_cast<unsigned long long>(j)));
     }
     packed_centre(h, c, j) = __ushort_as_half(bits);
+    if (h.centre_rows != nullptr) h.centre_rows[c * h.columns + j] = __ushort_as_half(bits);
   }
   sums.exact_sq = sum_of_block(sums.exact_sq);
   sums.rounded_sq = sum_of_block(sums.rounded_sq);

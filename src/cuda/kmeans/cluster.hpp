@@ -57,7 +57,7 @@ struct alignas(16) HalfFacts {
   float norm;         ///< of a row |X|, of a center |c~|
   float rho;          ///< distance to its rounding
   float kappa;        ///< weighted length of it
-  float half_square;  ///< of a center H
+  float half_square;  ///< of a center H; infinity where it may not win
 };
 /// Rows and centers of the float16 screen, packed as the matrix unit reads them (screen.hpp).
 struct HalfView {
@@ -72,6 +72,7 @@ struct HalfView {
   std::int64_t tile_count = 0;
   HalfFacts* row_facts = nullptr;     ///< [tile_count * kQueryTile]
   __half* centre_tiles = nullptr;     ///< [.][kTableTile x columns]
+  __half* centre_rows = nullptr;      ///< [k][columns], or null: the same centers, one after the other; no spare ones
   HalfFacts* centre_facts = nullptr;  ///< [k padded to tiles]
   // Open rows, by their places in the list: the first `open_room` are screened again.
   std::int64_t open_room = 0;
@@ -173,6 +174,8 @@ int panel_for(const Engine& engine, std::int64_t d);
 void screen_points(const Engine& engine, const ClusterView& view);
 /// half.cu, on Hopper.
 void screen_half(const Engine& engine, const ClusterView& view);
+/// Opens rows that may not keep their labels, and finds their candidates; all rows should have a label.
+void confirm_half(const Engine& engine, const ClusterView& view);
 /// Finds the candidates of the open rows.
 void narrow_half(const Engine& engine, const ClusterView& view);
 void open_all(const Engine& engine, const ClusterView& view);

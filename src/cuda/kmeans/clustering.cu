@@ -15,6 +15,7 @@ namespace vicinal::cuda::kmeans {
 namespace {
 
 constexpr std::int64_t kMiddleRows = 1024;
+constexpr std::int64_t kFewOpen = 10;  // of so many rows one may be open or change where labels are confirmed
 
 float round_up(double x) {
   const auto near = static_cast<float>(x);
@@ -260,6 +261,10 @@ void Clustering::make_half_room() {
   half.reaches = reaches_.data();
   half.candidate_counts = candidates_.data();
   half.candidates = candidates_.data() + half.open_room;
+  if (!confirms_labels(view_.rows.d, most_)) return;
+  centre_rows_ = Buffer<__half>(engine_, most_ * half.columns);
+  centre_rows_.zero();
+  half.centre_rows = centre_rows_.data();
 }
 
 void Clustering::make_point_room() {
@@ -299,6 +304,7 @@ void Clustering::start(const double* centres, std::int64_t k) {
 
 // Labels, and the sums by them.
 void Clustering::forget() {
+  confirms_ = false;
   check(cudaMemsetAsync(labels_.data(), 0xFF, labels_.bytes(), engine_.stream), "clear labels");
   sizes_.zero();
   outcome_.zero();
@@ -315,12 +321,16 @@ void Clustering::label(const Engine& engine, bool first) {
   clear_tally(engine, view_, first);
   if (view_.frame.usable) {
     ready_centres(engine, view_);
-    view_.half.used ? screen_half(engine, view_) : screen_points(engine, view_);
+    if (confirms_) {
+      confirm_half(engine, view_);
+    } else {
+      view_.half.used ? screen_half(engine, view_) : screen_points(engine, view_);
+    }
   } else {
     open_all(engine, view_);
   }
   if (view_.half.open_room > 0) {
-    narrow_half(engine, view_);
+    if (!confirms_) narrow_half(engine, view_);
     decide_narrow(engine, view_);
   }
   decide_wide(engine, view_);
@@ -341,7 +351,8 @@ void Clustering::launch(const Engine& engine, std::int32_t work) {
 plugin::ClusterStep Clustering::step(const Host& host, const plugin::Table& table, std::int32_t work) {
   if ((work & plugin::kAssign) != 0 && adds_all_) forget();
   if (parts_.stay()) {
-    replay_.run(engine_, {work, view_.k}, [&](const Engine& engine) { launch(engine, work); });
+    replay_.run(engine_, {2 * std::int64_t{work} + (confirms_ ? 1 : 0), view_.k},
+                [&](const Engine& engine) { launch(engine, work); });
   } else {
     if ((work & plugin::kAssign) != 0) {
       parts_.pass(host, table, [&](const Rows& rows, std::int64_t first) {
@@ -357,6 +368,10 @@ plugin::ClusterStep Clustering::step(const Host& host, const plugin::Table& tabl
   if ((work & plugin::kAssign) != 0) {
     step.changed = static_cast<std::int64_t>(told_->changed + told_->tally.changed);
     step.rechecked = static_cast<std::int64_t>(told_->open + told_->tally.open);
+    // Of the next assignment about as many rows change or are open; where labels are confirmed, the former are open.
+    const std::int64_t next = step.rechecked + (confirms_ ? 0 : step.changed);
+    confirms_ = parts_.stay() && view_.half.centre_rows != nullptr && confirms_labels(view_.rows.d, view_.k) &&
+                next <= view_.rows.n / kFewOpen;
   }
   step.empty = view_.k - told_->filled;
   if ((work & ~plugin::kAssign) != 0) {

@@ -64,9 +64,10 @@ class Clustering {
   ClusterView view_;
   std::int64_t most_;  ///< clusters
   std::uint64_t bytes_ = 0;
-  bool lies_there_;      ///< the table, in the device's memory
-  bool adds_all_;        ///< not only what changed
-  bool orders_ = false;  ///< changes are ordered before they are added
+  bool lies_there_;        ///< the table, in the device's memory
+  bool adds_all_;          ///< not only what changed
+  bool orders_ = false;    ///< changes are ordered before they are added
+  bool confirms_ = false;  ///< the next assignment asks which rows keep their labels
   std::vector<ColumnScan> scanned_;
   RowParts parts_;
   Buffer<double> weights_;
@@ -87,6 +88,7 @@ class Clustering {
   Buffer<std::uint32_t> lists_;
   Buffer<std::uint32_t> wide_;
   Buffer<__half> open_tiles_;
+  Buffer<__half> centre_rows_;
   Buffer<float> reaches_;
   Buffer<std::int32_t> candidates_;
   Buffer<int> bases_;

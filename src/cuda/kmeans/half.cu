@@ -22,8 +22,20 @@
 // the label, so that keys of these few decide. Centers that may not win (none, or equal to an earlier one)
 // are rows of zeros with n1 = 65504: their score, -2^29, is below all others, which are above -2^28 - 2^27. A center
 // that is too far away for float16 leaves every row open.
+//
+// Where nearly all rows are expected to keep their labels, the best score is not looked for: a row's own center a, that
+// of its label, says what the others have to reach. S is the sum of the products of x~ and c~_a in float32, in chains
+// of less than half the columns K, so that |S - x~.c~_a| <= K 2^-24 |x~| |c~_a|, and by form P
+//   T_a >= L_a = S - K 2^-24 |x~| |c~_a| - |X| rho_a - rho_x |c~_a| - H_a.
+// As P_k >= T_k - 4 beta, center k is not the label where P_k + 4 beta + m < L_a. The others, seldom any, are the row's
+// rivals, as far as no rival's own score leaves them out by the inequality before; they and a decide by their keys, and
+// a row without rivals keeps its label. A score is looked at by one maximum instead of the four instructions that the
+// best two take, and no row is multiplied twice. An own center that may not win has H_a = infinity, and its rows meet
+// all centers.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <type_traits>
 
 #include "cuda/base/hopper.cuh"
 #include "cuda/base/ring.cuh"
@@ -32,9 +44,18 @@
 #include "cuda/kmeans/cluster.hpp"
 #include "cuda/kmeans/list.cuh"
 #include "cuda/nearest/screen/screen.hpp"
+#include "cuda/nearest/screen/stream.cuh"
+#include "formulas/nearest/half_screen.hpp"
 
 namespace vicinal::cuda::kmeans {
 namespace {
+
+/// What a pass of the kernel looks for.
+enum class Pass : std::uint8_t {
+  label,    ///< the best center of each row
+  narrow,   ///< candidates of the open rows
+  confirm,  ///< centers that may be nearer to a row than its own
+};
 
 constexpr int kGroups = 4;
 constexpr int kConsumers = kGroups * 128;
@@ -79,9 +100,9 @@ struct Work {
   std::int64_t items;
   int parts;  ///< of the centers, an item each
 };
-template <bool kOpen>
+template <Pass kPass>
 __device__ Work work_of(const ClusterView& v, int tiles_of_centres) {
-  if (!kOpen) return {v.half.tiles, v.half.tile_count, 1};
+  if (kPass != Pass::narrow) return {v.half.tiles, v.half.tile_count, 1};
   const std::int64_t tiles = (narrowed_rows(v) + kQueryTile - 1) / kQueryTile;
   const std::int64_t parts = tiles > 0 ? gridDim.x / tiles : 1;
   const int most = parts < tiles_of_centres ? static_cast<int>(parts) : tiles_of_centres;
@@ -190,6 +211,28 @@ struct Row {
   }
 };
 
+// Of one lane's two rows: the best two centers, and what is known of one of the rows.
+struct Labels {
+  Nearest nearest[2];
+  Row row;
+
+  __device__ Labels(const ClusterView& v, std::int64_t first_row) : row(v, first_row) {}
+  __device__ __forceinline__ void take(const ClusterView& v, const float (&sums)[64], unsigned mask, int tile) {
+    // A half or a quarter of the last tile, where all centers are in it: see takes_half.
+    const std::int64_t left = v.k - std::int64_t{tile} * kTableTile;
+    if (left > kTableTile / 2) {
+      nearest[0].take<0, 16>(sums, mask, tile);
+      nearest[1].take<1, 16>(sums, mask, tile);
+    } else if (left > kTableTile / 4) {
+      nearest[0].take<0, 8>(sums, mask, tile);
+      nearest[1].take<1, 8>(sums, mask, tile);
+    } else {
+      nearest[0].take<0, 4>(sums, mask, tile);
+      nearest[1].take<1, 4>(sums, mask, tile);
+    }
+  }
+};
+
 __device__ void decide(const ClusterView& v, const Nearest (&nearest)[2], const Row& row, Lists& lists) {
   const int lane = threadIdx.x % 32;
   float best[2];
@@ -228,7 +271,6 @@ struct Candidates {
   std::int64_t first = 0;
   float reach[2] = {HUGE_VALF, HUGE_VALF};
 
-  Candidates() = default;
   __device__ Candidates(const ClusterView& v, std::int64_t first_row) : first(first_row + threadIdx.x % 32 / 4) {
     const std::int64_t open = narrowed_rows(v);
 #pragma unroll
@@ -256,25 +298,220 @@ struct Candidates {
   }
 };
 
-template <bool kOpen>
+// The eight float16 at an address, as float32.
+__device__ __forceinline__ void widen_eight(const uint4& bits, float (&values)[8]) {
+  const auto* const pairs = reinterpret_cast<const __half2*>(&bits);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float2 pair = __half22float2(pairs[i]);
+    values[2 * i] = pair.x;
+    values[2 * i + 1] = pair.y;
+  }
+}
+
+// Rivals of a warp's rows: centers other than a row's own whose scores reach what the best known one leaves possible.
+struct RivalStore {
+  static constexpr int kMost = 14;  // of a row; with more it meets all centers
+  static_assert(1 + kMost <= kMaxCandidates);
+  struct OfRow {
+    int count;
+    std::uint16_t centres[kMost];
+  };
+  OfRow rows[16];
+};
+static_assert(sizeof(RivalStore) <= 2 * sizeof(Lists::Store));
+
+/// The label of the warp's row that a lane asks for, one of the first sixteen.
+__device__ __forceinline__ std::int32_t label_of_lane(const ClusterView& v, std::int64_t first_row) {
+  const std::int64_t row = first_row + threadIdx.x % 32;
+  return threadIdx.x % 32 < 16 && row < v.rows.n ? v.labels[row] : -1;
+}
+
+// Of one lane's two rows: what other centers' scores must reach, and the row's own center.
+struct Rivals {
+  float reach[2];
+  std::int32_t own[2];
+
+  /// `label`: of the lane's row, as label_of_lane has it; `rows`: the warp's first of a packed tile.
+  __device__ __forceinline__ Rivals(const ClusterView& v, std::int64_t first_row, std::int32_t label,
+                                    const __half* rows, RivalStore& store) {
+    constexpr int kRounds = 4;  // of four rows, eight lanes each
+    const HalfView& h = v.half;
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    const int last = h.columns / 8 - 1;  // its spare columns do not count
+    const __half* centres[kRounds];
+    float products[kRounds] = {};
+#pragma unroll
+    for (int r = 0; r < kRounds; ++r) {
+      const std::int32_t of = __shfl_sync(kWholeWarp, label, 4 * r + lane / 8);
+      centres[r] = h.centre_rows + std::int64_t{max(of, 0)} * h.columns;
+    }
+#pragma unroll 3
+    for (int chunk = lane % 8; chunk <= last; chunk += 8) {
+      uint4 theirs[kRounds];
+#pragma unroll
+      for (int r = 0; r < kRounds; ++r) theirs[r] = *reinterpret_cast<const uint4*>(centres[r] + chunk * 8);
+      constexpr int kOwn = 8 - static_cast<int>(core::kSpareColumns);
+#pragma unroll
+      for (int r = 0; r < kRounds; ++r) {
+        float x[8];
+        float y[8];
+        widen_eight(*reinterpret_cast<const uint4*>(rows + packed_offset(kQueryTile, 4 * r + lane / 8, chunk * 8)), x);
+        widen_eight(theirs[r], y);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+          if (i < kOwn || chunk < last) products[r] = __fmaf_rn(x[i], y[i], products[r]);
+        }
+      }
+    }
+    float mine = 0;
+#pragma unroll
+    for (int r = 0; r < kRounds; ++r) {
+#pragma unroll
+      for (int other = 1; other < 8; other *= 2) products[r] += __shfl_xor_sync(kWholeWarp, products[r], other);
+      const float theirs = __shfl_sync(kWholeWarp, products[r], lane % 4 * 8);
+      mine = lane / 4 == r ? theirs : mine;
+    }
+    const std::int64_t row = first_row + lane;
+    float least = HUGE_VALF;
+    if (lane < 16) {
+      bool none = false;  // without a limit of its own a row is not compared: it meets all centers
+      if (row < v.rows.n) {
+        const bool asks = label >= 0 && v.outcome->tally.unusable == 0;
+        if (asks) least = own_reach(h, mine, h.row_facts[row], h.centre_facts[label]);
+        none = !asks || !(least > -HUGE_VALF);
+        if (none) least = HUGE_VALF;
+      }
+      store.rows[lane].count = none ? RivalStore::kMost + 1 : 0;
+    }
+    __syncwarp();
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      reach[half] = __shfl_sync(kWholeWarp, least, lane / 4 + 8 * half);
+      own[half] = __shfl_sync(kWholeWarp, label, lane / 4 + 8 * half);
+    }
+  }
+
+  __device__ __forceinline__ void take(const ClusterView& v, std::int64_t first_row, const float (&sums)[64], int tile,
+                                       RivalStore& store) {
+    const Quads<float, 64> quads(sums);
+    if (!__any_sync(kWholeWarp, quads.passes(reach))) return;
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    const int first = tile * kTableTile + lane % 4 * 2;
+    unsigned found[2] = {};  // which of a row's 32 scores are those of rivals
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+      for (int q = 0; q < 8; ++q) {
+        if (quads.largest[2 * q + half] < reach[half]) continue;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          if (!(sums[8 * q + 2 * half + i / 2 * 4 + i % 2] < reach[half])) found[half] |= 1U << (4 * q + i);
+        }
+      }
+      const int place = own[half] - first;
+      if (place >= 0 && place < kTableTile && place % 8 < 2) found[half] &= ~(1U << (place / 8 * 2 + place % 8));
+    }
+    if (!__any_sync(kWholeWarp, (found[0] | found[1]) != 0)) return;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      if (!__any_sync(kWholeWarp, found[half] != 0)) continue;
+      const int own_row = lane / 4 + 8 * half;
+      float best = -HUGE_VALF;
+      int centre = 0;
+#pragma unroll
+      for (int i = 0; i < 32; ++i) {
+        const float score = sums[4 * (i / 2) + 2 * half + i % 2];
+        if ((found[half] >> i & 1U) != 0 && score > best) {
+          best = score;
+          centre = first + row_of_score(i);
+        }
+      }
+      // The best of them says what the others have to reach.
+      if (best > -HUGE_VALF) {
+        reach[half] = fmaxf(
+            reach[half], half_reach(v.half, best, v.half.row_facts[first_row + own_row], v.half.centre_facts[centre]));
+      }
+      __syncwarp();
+#pragma unroll
+      for (int other = 1; other < 4; other *= 2) {
+        reach[half] = fmaxf(reach[half], __shfl_xor_sync(kWholeWarp, reach[half], other));
+      }
+#pragma unroll
+      for (int i = 0; i < 32; ++i) {
+        if ((found[half] >> i & 1U) == 0 || sums[4 * (i / 2) + 2 * half + i % 2] < reach[half]) continue;
+        RivalStore::OfRow& row = store.rows[own_row];
+        const int place = atomicAdd(&row.count, 1);
+        if (place < RivalStore::kMost) row.centres[place] = static_cast<std::uint16_t>(first + row_of_score(i));
+      }
+    }
+  }
+
+  /// Rows that have rivals are open; their candidates are these and their own center.
+  __device__ void hand_over(const ClusterView& v, std::int64_t first_row, std::int32_t label,
+                            const RivalStore& store) const {
+    __syncwarp();
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    const int count = lane < 16 ? store.rows[lane].count : 0;
+    const unsigned open = __ballot_sync(kWholeWarp, count > 0);
+    if (open != 0) {
+      unsigned long long first = 0;
+      if (lane == 0) first = atomicAdd(&v.outcome->tally.open, static_cast<unsigned long long>(__popc(open)));
+      first = __shfl_sync(kWholeWarp, first, 0);
+      const auto place = static_cast<std::int64_t>(first) + __popc(open & ((1U << lane) - 1));
+      if (count > 0) v.open[place] = static_cast<std::uint32_t>(first_row + lane);
+      if (count > 0 && place < v.half.open_room) {
+        std::int32_t* const candidates = v.half.candidates + place * kMaxCandidates;
+        const bool all = count > RivalStore::kMost;
+        v.half.candidate_counts[place] = all ? kMaxCandidates + 1 : count + 1;
+        candidates[0] = label;
+        for (int i = 0; i < count && !all; ++i) candidates[1 + i] = store.rows[lane].centres[i];
+      }
+    }
+    __syncwarp();
+  }
+};
+
+template <Pass kPass>
 __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, Barriers* barriers, const char* rows,
                         const char* ring, Lists::Store* stores) {
+  using Found =
+      std::conditional_t<kPass == Pass::label, Labels, std::conditional_t<kPass == Pass::narrow, Candidates, Rivals>>;
   const int warp = __shfl_sync(kWholeWarp, static_cast<int>(threadIdx.x / 32), 0);  // known to be the same in all lanes
   const int group = warp / 4;
   const int lane = threadIdx.x % 32;
   const std::size_t slot_bytes = slot_bytes_of(s);
   const std::size_t rows_bytes = rows_bytes_of(s);
   Lists lists(v, stores + 2 * warp);
+  [[maybe_unused]] auto& rivals = *reinterpret_cast<RivalStore*>(stores + 2 * warp);
+  [[maybe_unused]] std::int32_t next_label = 0;  // asked for while the rows before are multiplied
+  if constexpr (kPass == Pass::confirm) {
+    next_label = label_of_lane(v, std::int64_t{blockIdx.x} * kQueryTile + warp * 16);
+  }
   Cursor cursor;
   Cursor place;
   for (std::int64_t number = blockIdx.x; number < work.items; number += gridDim.x) {
     const Item item = item_of(work, number, s.tiles);
     const std::int64_t first_row = item.rows * kQueryTile + warp * 16;
-    Nearest nearest[2];
-    const Row row(v, kOpen ? v.rows.n : first_row);
-    Candidates candidates;
-    if constexpr (kOpen) candidates = Candidates(v, first_row);
-    if (s.resident > 0) barrier_wait(&barriers->rows_full[place.slot], place.round);
+    [[maybe_unused]] const std::int32_t label = next_label;
+    if constexpr (kPass == Pass::confirm) next_label = label_of_lane(v, first_row + gridDim.x * kQueryTile);
+    const auto begin = [&] {
+      const auto wait = [&] {
+        if (s.resident > 0) barrier_wait(&barriers->rows_full[place.slot], place.round);
+      };
+      if constexpr (kPass == Pass::confirm) {
+        wait();
+        const char* const tile = s.resident > 0 ? rows + place.slot * rows_bytes
+                                                : reinterpret_cast<const char*>(work.tiles) + item.rows * rows_bytes;
+        return Rivals(v, first_row, label,
+                      reinterpret_cast<const __half*>(tile) + packed_offset(kQueryTile, warp * 16, 0), rivals);
+      } else {
+        const Found first(v, first_row);
+        wait();
+        return first;
+      }
+    };
+    Found found = begin();
 #pragma unroll 1
     for (int tile = item.begin; tile < item.end; ++tile) {
       float sums[64];
@@ -303,38 +540,30 @@ __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, 
         barrier_arrive(&barriers->empty[cursor.before(s.slots)]);
         if (s.resident > 0 && tile + 1 == item.end) barrier_arrive(&barriers->rows_empty[place.slot]);
       }
-      if constexpr (kOpen) {
-        candidates.take(v, sums, tile);
+      if constexpr (kPass == Pass::label) {
+        found.take(v, sums, s.mask, tile);
+      } else if constexpr (kPass == Pass::narrow) {
+        found.take(v, sums, tile);
       } else {
-        // A half or a quarter of the last tile, where all centers are in it: see takes_half.
-        const std::int64_t left = v.k - std::int64_t{tile} * kTableTile;
-        if (left > kTableTile / 2) {
-          nearest[0].take<0, 16>(sums, s.mask, tile);
-          nearest[1].take<1, 16>(sums, s.mask, tile);
-        } else if (left > kTableTile / 4) {
-          nearest[0].take<0, 8>(sums, s.mask, tile);
-          nearest[1].take<1, 8>(sums, s.mask, tile);
-        } else {
-          nearest[0].take<0, 4>(sums, s.mask, tile);
-          nearest[1].take<1, 4>(sums, s.mask, tile);
-        }
+        found.take(v, first_row, sums, tile, rivals);
       }
     }
     if (s.resident > 0) place.advance(s.resident);
-    if constexpr (!kOpen) decide(v, nearest, row, lists);
+    if constexpr (kPass == Pass::label) decide(v, found.nearest, found.row, lists);
+    if constexpr (kPass == Pass::confirm) found.hand_over(v, first_row, label, rivals);
   }
-  if constexpr (!kOpen) lists.flush();
+  if constexpr (kPass == Pass::label) lists.flush();
 }
 
 #endif
 
-template <bool kOpen>
+template <Pass kPass>
 __global__ void __launch_bounds__(kHalfThreads, 1)
     half_kernel(const __grid_constant__ ClusterView v, const __grid_constant__ Shape s) {
   // For other devices there is nothing to compile; they take screen.cu.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char memory[];
-  const Work work = work_of<kOpen>(v, s.tiles);
+  const Work work = work_of<kPass>(v, s.tiles);
   auto* barriers = reinterpret_cast<Barriers*>(memory);
   auto* stores = reinterpret_cast<Lists::Store*>(memory + kBarrierBytes);
   char* rows = memory + kBarrierBytes + kListBytes;
@@ -356,7 +585,7 @@ __global__ void __launch_bounds__(kHalfThreads, 1)
     if (threadIdx.x == kConsumers) feed(v, work, s, barriers, rows, ring);
   } else {
     hopper::take_registers<112>();
-    consume<kOpen>(v, work, s, barriers, rows, ring, stores);
+    consume<kPass>(v, work, s, barriers, rows, ring, stores);
   }
 #endif
 }
@@ -384,14 +613,14 @@ Shape shape_of(const Engine& engine, const ClusterView& v) {
   return s;
 }
 
-template <bool kOpen>
+template <Pass kPass>
 void launch(const Engine& engine, const ClusterView& view) {
   const Shape s = shape_of(engine, view);
   const std::size_t bytes = kBarrierBytes + kListBytes + rows_bytes_of(s) * s.resident + slot_bytes_of(s) * s.slots;
-  allow_shared_memory(engine, half_kernel<kOpen>, bytes);
-  const std::int64_t tiles = kOpen ? engine.multiprocessors : view.half.tile_count;
+  allow_shared_memory(engine, half_kernel<kPass>, bytes);
+  const std::int64_t tiles = kPass == Pass::narrow ? engine.multiprocessors : view.half.tile_count;
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(tiles, engine.multiprocessors));
-  half_kernel<kOpen><<<blocks, kHalfThreads, bytes, engine.stream>>>(view, s);
+  half_kernel<kPass><<<blocks, kHalfThreads, bytes, engine.stream>>>(view, s);
   check_launch("screen rows in float16");
 }
 
@@ -420,13 +649,17 @@ __global__ void __launch_bounds__(kHalfThreads) gather_kernel(const __grid_const
 }  // namespace
 
 void screen_half(const Engine& engine, const ClusterView& view) {
-  launch<false>(engine, view);
+  launch<Pass::label>(engine, view);
+}
+
+void confirm_half(const Engine& engine, const ClusterView& view) {
+  launch<Pass::confirm>(engine, view);
 }
 
 void narrow_half(const Engine& engine, const ClusterView& view) {
   gather_kernel<<<static_cast<unsigned>(engine.multiprocessors), kHalfThreads, 0, engine.stream>>>(view);
   check_launch("gather open rows");
-  launch<true>(engine, view);
+  launch<Pass::narrow>(engine, view);
 }
 
 }  // namespace vicinal::cuda::kmeans

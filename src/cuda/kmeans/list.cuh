@@ -98,4 +98,14 @@ __device__ __forceinline__ float half_reach(const HalfView& v, float best, const
   return reach - 2 * cut * fabsf(reach);
 }
 
+/// What the score of another center must reach for it to be the label instead of the row's own, by the sum of the
+/// products of the two's float16: L_a less 4 beta and m of half.cu.
+__device__ __forceinline__ float own_reach(const HalfView& v, float products, const HalfFacts& row,
+                                           const HalfFacts& centre) {
+  const float summing = static_cast<float>(v.columns) * 0x1p-24F * (row.norm + row.rho) * centre.norm;
+  const float below = 1.01F * (summing + row.norm * centre.rho + row.rho * centre.norm) + v.margin;
+  const float rounding = 0x1p-20F * (fabsf(products) + centre.half_square + below);
+  return products - centre.half_square - below - rounding;
+}
+
 }  // namespace vicinal::cuda::kmeans

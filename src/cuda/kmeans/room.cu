@@ -17,7 +17,12 @@ constexpr std::int64_t kMinPart = 256;                          // rows
 constexpr std::int64_t kPartBytes = std::int64_t{256} << 20;
 constexpr std::int64_t kPlannedLimbs = 2;
 constexpr std::int64_t kMinNarrowed = std::int64_t{1} << 15;  // elements of centers: all their keys cost much
-constexpr std::int64_t kMinOrdered = std::int64_t{1} << 24;   // terms
+// What a row's own center says takes as long as comparing the row with some 2,300 centers in the quicker way gains; of
+// many columns the products take longest in any way. Rivals are numbered in 16 bits.
+constexpr std::int64_t kMinConfirmed = 4096;
+constexpr std::int64_t kMaxConfirmed = std::int64_t{1} << 16;
+constexpr std::int64_t kMaxConfirmedColumns = 160;
+constexpr std::int64_t kMinOrdered = std::int64_t{1} << 24;  // terms
 
 // Seconds of one multiprocessor for a row: fused multiply-adds of the float32 screen, and what the float16 screen's
 // products and comparisons take, whichever is more.
@@ -59,6 +64,10 @@ std::int64_t narrow_room(const Engine& engine, std::int64_t rows, std::int64_t d
   return round_to((rows + 7) / 8, kQueryTile);
 }
 
+bool confirms_labels(std::int64_t d, std::int64_t k) {
+  return k >= kMinConfirmed && k <= kMaxConfirmed && core::half_columns(d) <= kMaxConfirmedColumns;
+}
+
 bool orders_changes(const Engine& engine, const plugin::Clustering& task, std::int64_t rows) {
   return task.sums != 0 && rows * task.table.cols >= kMinOrdered && engine.ablation != core::Ablation::kmeans_ordering;
 }
@@ -93,7 +102,9 @@ std::uint64_t clustering_bytes(const Engine& engine, const plugin::Clustering& t
     bytes += round_to(part, kQueryTile) * (core::half_columns(d) * 2 + 16);
     bytes += round_to(k, kTableTile) * (core::half_columns(d) * 2 + 16);
     const std::int64_t room = narrow_room(engine, part, d, task.clusters);
-    bytes += room * (core::half_columns(d) * 2 + 8 + kMaxCandidates * 4) + (room > 0 ? part * 4 : 0);
+    bytes += room * (core::half_columns(d) * 2 + 8 + kMaxCandidates * 4);
+    if (room > 0) bytes += part * 4;
+    if (room > 0 && confirms_labels(d, task.clusters)) bytes += k * core::half_columns(d) * 2;
   } else if (panel_for(engine, d) > 0) {
     bytes += padded * (d + 1) * 4;
   }

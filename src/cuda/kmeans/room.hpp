@@ -16,6 +16,8 @@ inline std::int64_t round_to(std::int64_t x, std::int64_t step) {
 bool takes_half(const Engine& engine, std::int64_t d, std::int64_t k);
 /// Rows, of so many, that may be screened a second time.
 std::int64_t narrow_room(const Engine& engine, std::int64_t rows, std::int64_t d, std::int64_t k);
+/// Whether the float16 screen, once few labels change, asks only which rows keep theirs: half.cu.
+bool confirms_labels(std::int64_t d, std::int64_t k);
 /// Whether changes of so many rows are ordered before they are added.
 bool orders_changes(const Engine& engine, const plugin::Clustering& task, std::int64_t rows);
 /// Places of the table of centers' hashes.

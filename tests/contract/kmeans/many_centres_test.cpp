@@ -94,46 +94,75 @@ TEST(KMeansManyCentres, EqualTheReferenceWhereTheScreenBegins) {
   }
 }
 
-// Rows beside the middle of two centers, each of which is also another center: ties, which the smaller id takes, also
+// So many centers that a device asks, once few labels change, only whether each row keeps its own.
+TEST(KMeansManyCentres, RowsThatKeepTheirLabels) {
+  std::uint64_t turn = 0;
+  for (const Family family : {Family::gaussian, Family::integer_ties, Family::clusters_1e6}) {
+    ++turn;
+    if (is_left_out(turn)) continue;
+    const Stored stored(make_rows(family, {5300, 9, 1}, turn).table, 9, DType::float32, Layout::contiguous);
+    KMeansOptions options;
+    options.clusters = 4100;
+    options.init = KMeansInit::random;
+    options.seed = turn;
+    options.max_iterations = 5;
+    options.tolerance = 0;
+    options.empty = EmptyClusters::keep;
+    check_kmeans(stored.view(), options, std::string(name_of(family)) + " " + text(options), turn);
+    if (HasFailure()) return;
+  }
+}
+
+// Rows beside the middle of two centers, some of which are also another center: ties, which the smaller id takes, also
 // after a step has given rows to the larger.
-TEST(KMeansManyCentres, TiesGoToTheSmallestOfEqualCenters) {
-  constexpr std::int64_t d = 16;
+void check_ties(std::int64_t n, std::int64_t distinct, std::int64_t d) {
   std::vector<double> rows;
-  for (std::int64_t i = 0; i < 640; ++i) {
+  for (std::int64_t i = 0; i < n; ++i) {
     for (std::int64_t j = 0; j < d; ++j) {
       rows.push_back(j == i % d ? static_cast<double>(i % 160) : static_cast<double>(i / 160 * 3 + j % 2));
     }
   }
-  const TableView table(rows.data(), 640, d);
+  const TableView table(rows.data(), n, d);
+  const std::int64_t k = distinct + 20;
   std::vector<double> centres;
-  for (std::int64_t c = 0; c < 300; ++c) {
-    const std::int64_t of = c < 280 ? c * 2 : 2 * (c - 280);
+  for (std::int64_t c = 0; c < k; ++c) {
+    const std::int64_t of = 2 * (c < distinct ? c : c - distinct);
     centres.insert(centres.end(), rows.begin() + of * d, rows.begin() + (of + 1) * d);
   }
   for (const Context& ctx : contexts(1)) {
     KMeansStepsOptions options;
-    options.clusters = 300;
+    options.clusters = k;
     KMeansSteps got(ctx, table, options);
     reference::Steps expected(table, options);
-    got.start(TableView(centres.data(), 300, d));
-    expected.start(TableView(centres.data(), 300, d));
-    for (int step = 0; step < 4; ++step) {
+    got.start(TableView(centres.data(), k, d));
+    expected.start(TableView(centres.data(), k, d));
+    for (int step = 0; step < 6; ++step) {
       got.assign();
       expected.assign();
-      ASSERT_EQ(got.labels(), expected.labels()) << ctx.device() << ", step " << step;
+      ASSERT_EQ(got.labels(), expected.labels()) << ctx.device() << ", step " << step << ", rows " << n;
       // Rows to a center that is equal to their own, and other rows to any.
       for (std::int32_t c = 0; c < 20; ++c) {
         const std::int64_t row = c % 2 == 0 ? std::int64_t{2} * c : std::int64_t{30} * c + step;
-        got.move_row(row, 280 + c);
-        expected.move_row(row, 280 + c);
+        const auto to = static_cast<std::int32_t>(distinct) + c;
+        got.move_row(row, to);
+        expected.move_row(row, to);
       }
-      if (step % 2 == 1) {
+      if (step >= 3) {
         got.means();
         expected.means();
       }
     }
     EXPECT_TRUE(same_bits(got.centres(), expected.centres()));
   }
+}
+
+TEST(KMeansManyCentres, TiesGoToTheSmallestOfEqualCenters) {
+  check_ties(640, 280, 16);
+}
+
+// The same with so many centers that a device asks whether rows keep their labels.
+TEST(KMeansManyCentres, TiesOfRowsThatKeepTheirLabels) {
+  check_ties(8300, 4100, 9);
 }
 
 // The int8 screen is memory for speed: a job that fits without it is not refused.
