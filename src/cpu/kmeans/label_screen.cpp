@@ -49,7 +49,6 @@ Screen LabelScreen::choose(const Context& ctx, const TableView& table, std::vect
   const std::int64_t count = std::min(table.rows(), kSampleRows);
   std::vector<double> sample(static_cast<std::size_t>(count * d));
   for (std::int64_t i = 0; i < count; ++i) {
-    ctx.check_cancelled();
     const std::int64_t row = i * table.rows() / count;
     core::widen_rows(table, row, row + 1, sample.data() + i * d);
   }
