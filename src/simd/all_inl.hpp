@@ -15,8 +15,9 @@
 namespace vicinal::cpu::VICINAL_SIMD_NAMESPACE {
 
 constexpr AllKernels make_all_kernels(Isa isa) {
-  return {make_kernels(isa),      make_dense_kernels(),  near_donors,         make_lloyd_kernels(),
-          make_overlap_kernels(), make_sparse_kernels(), make_tall_kernels(), make_tree_kernels(), unite_rows};
+  return {make_kernels(isa),    make_dense_kernels(),   near_donors,
+          make_lloyd_kernels(), make_overlap_kernels(), make_sparse_kernels(),
+          make_tall_kernels(),  make_tree_kernels(),    unite_rows};
 }
 
 }  // namespace vicinal::cpu::VICINAL_SIMD_NAMESPACE

@@ -21,7 +21,7 @@ constexpr double kUseful = 1e-3;      // an angle that rounding stays at is an a
 constexpr int kStalls = 2;            // steps without halving the angle, that end the iteration
 constexpr int kMaxSteps = 2000;       // where many eigenvalues lie close together, each step gains little
 
-constexpr std::int64_t kWhole = 8;    // columns that a factor solves for at once
+constexpr std::int64_t kWhole = 8;  // columns that a factor solves for at once
 
 std::int64_t padded(std::int64_t width) {
   return (width + kWhole - 1) / kWhole * kWhole;
