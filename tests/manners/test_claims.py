@@ -8,8 +8,8 @@ fill it; and "result", the name of a file of bench/results, or "results", severa
 reads the keys of the result as names, and keys of objects as attributes: jobs[0].seconds.median; `result` is the whole
 file. With several results, their names come first: a.seconds. Faults are:
 
-- a result without machine, date or commit, or whose commit is not in the history (skipped, and said so, where there is
-  no complete history, as in a tarball)
+- a result without machine, date or commit, or whose commit, or that of a part, is not in the history (skipped, and said
+  so, where there is no complete history, as in a tarball)
 - a claim whose text is not in its page (white space counts as one space), or that cannot be computed
 - a page, script or claim that names a result that is not there
 - a result that no page, script, test or claim names
@@ -123,6 +123,12 @@ def claims_of(root):
             for claim in json.loads(path.read_text())]
 
 
+def commits_of(result):
+    """That of a result, and those of parts that were measured at others."""
+    parts = [part for value in result.values() if isinstance(value, list) for part in value if isinstance(part, dict)]
+    return sorted({str(part["commit"]) for part in [result, *parts] if part.get("commit")})
+
+
 def faults_of(root, commits):
     results = {}
     for path in sorted((root / "bench" / "results").iterdir()):
@@ -136,8 +142,10 @@ def faults_of(root, commits):
             continue
         if lacks:
             yield f"{path.name}: no {', '.join(lacks)}"
-        elif commits is not None and not is_commit(str(result["commit"]), commits):
-            yield f"{path.name}: its commit {result['commit']} is not in the history"
+        elif commits is not None:
+            for commit in commits_of(result):
+                if not is_commit(commit, commits):
+                    yield f"{path.name}: its commit {commit} is not in the history"
 
     claims = claims_of(root)
     pages = {path.relative_to(root).as_posix(): path.read_text() for path in pages_with_figures(root)}
@@ -190,6 +198,8 @@ def check_faults(folder):
         ({f"bench/results/{name}": {**result, "runs": [{"seconds": 1.26}, {"seconds": 3.0}]}}, "does not say"),
         ({f"bench/results/{name}": {**result, "machine": ""}}, "no machine"),
         ({f"bench/results/{name}": {**result, "commit": "0123457"}}, "not in the history"),
+        ({f"bench/results/{name}": {**result, "runs": [{**run, "commit": "0123458"} for run in result["runs"]]}},
+         "not in the history"),
         ({f"bench/results/{name}": {**result, "runs": []}}, "cannot be computed"),
         ({"bench/results/b-2026-11-28.jsonl": "{}\n{}\n"}, "not one JSON object"),
         ({"bench/results/more-" + name: result}, "no page, script, test or claim names it"),
