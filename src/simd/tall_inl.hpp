@@ -140,7 +140,7 @@ inline void reflect(double* r, double* strip, std::int64_t q, std::int64_t j) {
   for (std::int64_t v = 0; v < kVectors; ++v) most = hn::Max(most, hn::Abs(hn::LoadU(lanes, own + v * kLanes)));
   const double of_strip = hn::GetLane(hn::MaxOfLanes(lanes, most));
   const double magnitude = r[j * q + j] < 0 ? -r[j * q + j] : r[j * q + j];
-  const double largest = of_strip > magnitude ? of_strip : magnitude;
+  const double largest = magnitude > of_strip ? magnitude : of_strip;  // one that is not a number stays
   if (largest == 0) return;
   Vec squares = hn::Zero(lanes);
   for (std::int64_t v = 0; v < kVectors; ++v) {

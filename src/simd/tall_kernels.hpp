@@ -21,8 +21,8 @@ struct TallKernels {
                    std::int64_t wide_y);
   /// out [wide] = sum_j values[j] rows[j][..], for j < count.
   void (*combine)(std::int64_t count, const double* values, const double* const* rows, std::int64_t wide, double* out);
-  /// Reflects the rows of [r; strip] so that column j of the strip becomes 0, which is not written. r [q, q] is a
-  /// triangle, strip [q, kFoldedRows] has its columns side by side.
+  /// Reflects the rows of [r; strip] so that column j of the strip counts as 0; what is left there is anything. r [q,
+  /// q] is a triangle, strip [q, kFoldedRows] has its columns side by side.
   void (*reflect)(double* r, double* strip, std::int64_t q, std::int64_t j);
 };
 inline constexpr std::int64_t kFoldedRows = 64;

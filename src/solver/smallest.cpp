@@ -27,6 +27,12 @@ std::int64_t padded(std::int64_t width) {
   return (width + kWhole - 1) / kWhole * kWhole;
 }
 
+// As many as the factor solves for anyway, where that is not much more work, nor most of the space.
+std::int64_t guards_of(std::int64_t points, std::int64_t wanted) {
+  const std::int64_t whole = padded(wanted + kGuards) - wanted;
+  return whole < 2 * kGuards && whole + wanted < points / 2 ? whole : kGuards;
+}
+
 // Vectors in host memory. They come and go in the same memory: of millions of points, fresh pages take as long as what
 // is written into them.
 class HostSpace final : public Space {
@@ -127,16 +133,17 @@ std::vector<double> choose_best(const Context& ctx, Space& space, std::int64_t w
 }  // namespace
 
 std::uint64_t inverse_iteration_bytes(const LocalRows& a, std::int64_t wanted) {
-  const auto width = static_cast<std::uint64_t>(padded(wanted + kGuards));
+  const auto width = static_cast<std::uint64_t>(wanted + guards_of(a.points, wanted));
   const auto points = static_cast<std::uint64_t>(a.points);
-  const std::uint64_t room = width * static_cast<std::uint64_t>(std::max<std::int64_t>(a.points, a.rows()));
+  const std::uint64_t room = std::max(static_cast<std::uint64_t>(padded(wanted + kGuards)) * points,
+                                      width * static_cast<std::uint64_t>(a.rows()));
   return (5 * width * points + room) * sizeof(double);  // best and what it is made of have twice the width
 }
 
 Smallest inverse_iteration(const Context& ctx, const LocalRows& a, const Incidence& in, const Factor& factor,
                            std::int64_t wanted) {
   HostSpace space(ctx, a, in, factor);
-  return inverse_iteration(ctx, space, wanted, padded(wanted + kGuards) - wanted);
+  return inverse_iteration(ctx, space, wanted, guards_of(a.points, wanted));
 }
 
 Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted, std::int64_t guards) {

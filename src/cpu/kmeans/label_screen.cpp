@@ -38,7 +38,7 @@ std::uint64_t LabelScreen::bytes(std::int64_t rows, std::int64_t d, std::int64_t
   const auto n = static_cast<std::uint64_t>(rows);
   // A tile's lists may have every center.
   constexpr std::uint64_t kLanes = kMaxTileRows;
-  const std::uint64_t tile = kLanes * (row_bytes + 64 + queries * 8) + kMaxTileQueries * (kLanes * 8 + 4);
+  const std::uint64_t tile = kLanes * (row_bytes + 72 + queries * 8) + kMaxTileQueries * (kLanes * 8 + 4);
   constexpr std::uint64_t kRuns = std::uint64_t{1} << 11;
   const std::uint64_t choosing = static_cast<std::uint64_t>((kSampleRows + 2) * d) * sizeof(double);
   return n * (row_bytes + 16) + queries * (row_bytes + 48) + kRuns + threads * tile + choosing;

@@ -126,7 +126,7 @@ class LabelScreen {
   core::AlignedArray<float> exact_;         // [rows] |X|^2, rounded down
   core::AlignedArray<float> rounded_;       // [rows] |x~|^2, rounded down
   core::AlignedArray<float> rho_;           // [rows] rho_x; below 0: not packed; infinite: every center survives
-  // Of the centers, by groups of tile_queries, in the order of runs, and within one in ascending order of |Y|.
+  // Of the centers, by groups of tile_queries: by their own scales, fine to coarse, then in ascending order of |Y|.
   std::vector<Run> runs_;
   double mean_length_ = 0;                 // |Y| / q
   double mean_error_ = 0;                  // rho_y / q

@@ -30,7 +30,6 @@
 #include "cpu/kmeans/row_reader.hpp"
 #include "cpu/kmeans/screen.hpp"
 #include "cpu/kmeans/seeding.hpp"
-#include "cpu/kmeans/seeding_screen.hpp"
 #include "cpu/kmeans/sums.hpp"
 #include "cpu/kmeans/table_scan.hpp"
 #include "cpu/nearest/screen.hpp"
@@ -406,7 +405,7 @@ void CpuLloyd::decide_open(Worker& worker, std::int64_t first) {
   worker.tile.scores = nullptr;
 }
 
-// The mean of the rows, about: as near to all centers as any point.
+// About the mean of the rows, without weights; most centers are near it.
 std::vector<double> CpuLloyd::mean_of_centres() const {
   std::vector<double> mean(static_cast<std::size_t>(d_), 0);
   for (std::int64_t c = 0; c < k_; ++c) {

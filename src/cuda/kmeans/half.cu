@@ -25,13 +25,13 @@
 //
 // Where nearly all rows are expected to keep their labels, the best score is not looked for: a row's own center a, that
 // of its label, says what the others have to reach. S is the sum of the products of x~ and c~_a in float32, in chains
-// of less than half the columns K, so that |S - x~.c~_a| <= K 2^-24 |x~| |c~_a|, and by form P
+// of at most K steps, K the columns, so that |S - x~.c~_a| <= K 2^-24 |x~| |c~_a|, and by form P
 //   T_a >= L_a = S - K 2^-24 |x~| |c~_a| - |X| rho_a - rho_x |c~_a| - H_a.
 // As P_k >= T_k - 4 beta, center k is not the label where P_k + 4 beta + m < L_a. The others, seldom any, are the row's
 // rivals, as far as no rival's own score leaves them out by the inequality before; they and a decide by their keys, and
 // a row without rivals keeps its label. A score is looked at by one maximum instead of the four instructions that the
-// best two take, and no row is multiplied twice. An own center that may not win has H_a = infinity, and its rows meet
-// all centers.
+// best two take, and no row is multiplied twice. An own center that may not win has H_a = infinity, and its rows
+// are compared with all centers.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
