@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kMinColumns = 16;
 constexpr std::int64_t kMaxColumns = std::int64_t{1} << 13;
-constexpr std::int64_t kSampleRows = 128;
+constexpr std::int64_t kScaleRows = 128;  // of a sample, by which the scale is chosen
 constexpr std::int64_t kCentresAtOnce = 16;  // of a task
 constexpr double kMaxRho = 0x1p14;
 constexpr double kMostH = 0x1p29;
@@ -40,13 +40,13 @@ std::uint64_t LabelScreen::bytes(std::int64_t rows, std::int64_t d, std::int64_t
   constexpr std::uint64_t kLanes = kMaxTileRows;
   const std::uint64_t tile = kLanes * (row_bytes + 72 + queries * 8) + kMaxTileQueries * (kLanes * 8 + 4);
   constexpr std::uint64_t kRuns = std::uint64_t{1} << 11;
-  const std::uint64_t choosing = static_cast<std::uint64_t>((kSampleRows + 2) * d) * sizeof(double);
+  const std::uint64_t choosing = static_cast<std::uint64_t>((kScaleRows + 2) * d) * sizeof(double);
   return n * (row_bytes + 16) + queries * (row_bytes + 48) + kRuns + threads * tile + choosing;
 }
 
 Screen LabelScreen::choose(const Context& ctx, const TableView& table, std::vector<double> centre) {
   const std::int64_t d = table.cols();
-  const std::int64_t count = std::min(table.rows(), kSampleRows);
+  const std::int64_t count = std::min(table.rows(), kScaleRows);
   std::vector<double> sample(static_cast<std::size_t>(count * d));
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t row = i * table.rows() / count;
