@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kMinColumns = 16;
 constexpr std::int64_t kMaxColumns = std::int64_t{1} << 13;
-constexpr std::int64_t kScaleRows = 128;  // of a sample, by which the scale is chosen
+constexpr std::int64_t kScaleRows = 128;     // of a sample, by which the scale is chosen
 constexpr std::int64_t kCentresAtOnce = 16;  // of a task
 constexpr double kMaxRho = 0x1p14;
 constexpr double kMostH = 0x1p29;
