@@ -128,30 +128,37 @@ std::vector<LabelScreen::Run> LabelScreen::runs_of(std::span<const double> lengt
   // Any ratio will do; this one lets the largest element fill its byte.
   const double finest = std::min(0x1p10, 0x1p17 / static_cast<double>(d_));
   const auto ratio_of = [&](double element) { return std::clamp(126.5 / element / scale(), 0x1p-10, finest); };
-  const auto fineness_of = [&](std::int32_t i) { return std::ilogb(ratio_of(largest[static_cast<std::size_t>(i)])); };
+  std::vector<int> fineness(largest.size());
+  std::transform(largest.begin(), largest.end(), fineness.begin(),
+                 [&](double element) { return std::ilogb(ratio_of(element)); });
   order_.resize(lengths.size());
   std::iota(order_.begin(), order_.end(), 0);
   std::sort(order_.begin(), order_.end(), [&](std::int32_t a, std::int32_t b) {
-    if (fineness_of(a) != fineness_of(b)) return fineness_of(a) > fineness_of(b);
+    const int of_a = fineness[static_cast<std::size_t>(a)];
+    const int of_b = fineness[static_cast<std::size_t>(b)];
+    if (of_a != of_b) return of_a > of_b;
     const double x = lengths[static_cast<std::size_t>(a)];
     const double y = lengths[static_cast<std::size_t>(b)];
     return x != y ? x < y : a < b;
   });
   std::vector<Run> runs;
   const std::int64_t count = std::ssize(order_);
-  int fineness = 0;
+  int of_run = 0;
+  double most = 0;  // element of the run
   for (std::int64_t first = 0; first < count; first += simd_.tile_queries) {
     const std::int64_t end = std::min(count, first + simd_.tile_queries);
     // A group has one scale, which is that of its coarsest center: the last one.
-    const int coarsest = fineness_of(order_[static_cast<std::size_t>(end - 1)]);
-    if (runs.empty() || coarsest != fineness) runs.push_back({.first = first, .end = end, .largest = 0});
-    fineness = coarsest;
-    Run& run = runs.back();
-    run.end = end;
-    for (std::int64_t i = first; i < end; ++i) {
-      run.largest = std::max(run.largest, largest[static_cast<std::size_t>(order_[static_cast<std::size_t>(i)])]);
+    const int coarsest = fineness[static_cast<std::size_t>(order_[static_cast<std::size_t>(end - 1)])];
+    if (runs.empty() || coarsest != of_run) {
+      runs.push_back({.first = first, .end = end});
+      of_run = coarsest;
+      most = 0;
     }
-    run.ratio = ratio_of(run.largest);
+    for (std::int64_t i = first; i < end; ++i) {
+      most = std::max(most, largest[static_cast<std::size_t>(order_[static_cast<std::size_t>(i)])]);
+    }
+    runs.back().end = end;
+    runs.back().ratio = ratio_of(most);
   }
   return runs;
 }

@@ -104,7 +104,6 @@ class LabelScreen {
   struct Run {
     std::int64_t first;
     std::int64_t end;
-    double largest;      // element
     double ratio = 1;    // q
     double typical = 0;  // mean |Y|
   };
