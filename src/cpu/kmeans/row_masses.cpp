@@ -18,6 +18,7 @@ constexpr std::int64_t kBlock = 64;  // chunks, where a row takes next to nothin
 // nothing.
 constexpr std::int64_t kUselessShare = 3;
 constexpr std::int64_t kWideRow = 1024;        // columns of a row before which a cancel is looked for
+constexpr std::int32_t kSeveral = -1;          // in the place of a group's center
 constexpr std::int64_t kBetweenCentres = 256;  // whose keys to a draw are one task
 static_assert(kSeedingChunk % core::kMassParts == 0);
 
@@ -49,22 +50,23 @@ RowMasses::RowMasses(const Context& ctx, const kernels::ClusterTask& task, kerne
           simd_kernels(ctx.isa()).keys[static_cast<int>(KeyOp::squares)][static_cast<int>(row_element(task.table))]),
       wide_keys_of_(simd_kernels(ctx.isa()).keys[static_cast<int>(KeyOp::squares)][static_cast<int>(Element::float64)]),
       tree_(rows_),
-      keys_(static_cast<std::size_t>(rows_), 1),
+      keys_(rows_),
       sums_(static_cast<std::size_t>(tree_.nodes)),
-      winners_(keys_.size(), 0),
+      winners_(static_cast<std::size_t>(rows_), 0),
       attempts_(static_cast<std::size_t>(trials)),
       may_screen_(has_room_for_screen(ctx, task, lloyd, trials)),
       screen_first_(before_ / kSeedingChunk * kSeedingChunk),
       workers_(static_cast<std::size_t>(ctx.threads())) {
-  std::fill_n(keys_.begin(), before_, 0.0);
+  std::fill_n(keys_.data(), before_, 0.0);
+  std::fill(keys_.data() + before_, keys_.data() + rows_, 1.0);
   for (Attempt& attempt : attempts_) {
-    attempt.keys.resize(keys_.size());
+    attempt.keys.reserve(rows_);
     attempt.changed.resize(static_cast<std::size_t>(tree_.sizes[0]));
     attempt.sums.resize(sums_.size());
     attempt.centre.resize(padded());
   }
+  if (trials > 0) groups_.assign(static_cast<std::size_t>(tree_.sizes[0]), Group{kSeveral, 0});
   for (Worker& worker : workers_) {
-    worker.limits.resize(kSeedingChunk);
     worker.open.resize(static_cast<std::size_t>(kSeedingChunk * trials));
     worker.counts.resize(static_cast<std::size_t>(trials));
     worker.rows.resize(kSeedingChunk);
@@ -96,7 +98,7 @@ double RowMasses::mass(std::int64_t attempt, std::int64_t row) const {
   const Attempt& its = attempts_[static_cast<std::size_t>(attempt)];
   const std::uint32_t changed = its.changed[static_cast<std::size_t>(row / core::kMassParts)];
   const bool is_changed = (changed >> row % core::kMassParts & 1U) != 0;
-  return mass_of(row, is_changed ? its.keys[static_cast<std::size_t>(row)] : key_of(row));
+  return mass_of(row, is_changed ? its.keys[row] : key_of(row));
 }
 
 // The keys between the drawn rows and the centers so far.
@@ -137,7 +139,6 @@ void RowMasses::attempt(std::span<const double> rows) {
       const std::int64_t first = std::max((first_chunk + task) * kSeedingChunk, part_begin);
       const std::int64_t end = std::min((first_chunk + task + 1) * kSeedingChunk, part_end);
       const std::int64_t begin = first - part_begin;
-      set_limits(worker, first, end);
       if (screen_) {
         list_screened(worker, trials, first, end);
         for (std::int64_t t = 0; t < trials; ++t) {
@@ -218,26 +219,33 @@ void RowMasses::pack_rows(SeedingScreen& screen) const {
   });
 }
 
-void RowMasses::set_limits(Worker& worker, std::int64_t first, std::int64_t end) const {
-  for (std::int64_t row = first; row < end; ++row) {
-    worker.limits[static_cast<std::size_t>(row - first)] = unchanged_from(key_of(row), d_);
-  }
+// Whether a draw may change a row of a group, as far as its center and its greatest key say; `between`: keys between
+// the centers and a draw, or the least of those of all draws.
+bool RowMasses::is_open(std::int64_t group, const double* between) const {
+  const Group& its = groups_[static_cast<std::size_t>(group)];
+  return its.centre < 0 || between[its.centre] < unchanged_from(its.greatest, d_);
 }
 
 // The rows of [first, end) that a draw may change.
 void RowMasses::list_open(Worker& worker, std::int64_t draw, std::int64_t first, std::int64_t end) const {
   const double* const between = between_.data() + draw * centres_;
-  const std::int32_t* const winners = winners_.data() + first;
   std::int32_t* const open = worker.open.data() + draw * kSeedingChunk;
   std::int64_t count = 0;
-  for (std::int32_t i = 0; i < static_cast<std::int32_t>(end - first); ++i) {
-    open[count] = i;
-    count += centres_ == 0 || between[winners[i]] < worker.limits[static_cast<std::size_t>(i)] ? 1 : 0;
+  for (std::int64_t group = first / core::kMassParts; group * core::kMassParts < end; ++group) {
+    if (!is_open(group, between)) continue;
+    const std::int64_t group_end = std::min(end, (group + 1) * core::kMassParts);
+    for (std::int64_t row = std::max(first, group * core::kMassParts); row < group_end; ++row) {
+      open[count] = static_cast<std::int32_t>(row - first);
+      const bool changes =
+          centres_ == 0 || between[winners_[static_cast<std::size_t>(row)]] < unchanged_from(key_of(row), d_);
+      count += changes ? 1 : 0;
+    }
   }
   worker.counts[static_cast<std::size_t>(draw)] = count;
 }
 
-// The same for all draws, of which the screen leaves some rows out. Tiles without an open row are not screened.
+// The same for all draws, of which the screen leaves some rows out. Tiles of a group that is not open are not screened.
+// Rows that are found are on their way to the caches until their keys are computed.
 void RowMasses::list_screened(Worker& worker, std::int64_t trials, std::int64_t first, std::int64_t end) const {
   std::fill(worker.counts.begin(), worker.counts.end(), 0);
   const std::int64_t height = screen_->tile_rows();
@@ -245,25 +253,21 @@ void RowMasses::list_screened(Worker& worker, std::int64_t trials, std::int64_t 
   const std::int64_t end_tile = (end - screen_first_ + height - 1) / height;
   for (std::int64_t tile = first_tile; tile < end_tile; ++tile) {
     const std::int64_t tile_first = screen_first_ + tile * height;
+    if (!is_open(tile_first / core::kMassParts, nearest_.data())) continue;
     const std::int64_t from = std::max(first, tile_first);
     const std::int64_t to = std::min(end, tile_first + height);
-    bool is_open = false;
-    for (std::int64_t row = from; row < to; ++row) {
-      is_open |= nearest_[static_cast<std::size_t>(winners_[static_cast<std::size_t>(row)])] <
-                 worker.limits[static_cast<std::size_t>(row - first)];
-    }
-    if (!is_open) continue;
     worker.screened += (to - from) * trials;
     screen_->survivors(tile, worker.scratch);
     for (const SeedingScreen::Found& found : worker.scratch.found) {
       const std::int64_t row = tile_first + found.row;
       if (row < from || row >= to) continue;
       const auto centre = static_cast<std::int64_t>(winners_[static_cast<std::size_t>(row)]);
-      const auto at = static_cast<std::size_t>(row - first);
-      if (!(between_[static_cast<std::size_t>(found.draw * centres_ + centre)] < worker.limits[at])) continue;
+      const double between = between_[static_cast<std::size_t>(found.draw * centres_ + centre)];
+      if (!(between < unchanged_from(key_of(row), d_))) continue;
       std::int64_t& count = worker.counts[static_cast<std::size_t>(found.draw)];
       worker.open[static_cast<std::size_t>(found.draw * kSeedingChunk + count++)] =
           static_cast<std::int32_t>(row - first);
+      RowReader::prefetch(task_.table, row - before_);
     }
   }
 }
@@ -273,10 +277,10 @@ double RowMasses::changed_mass(const Attempt& attempt, std::int64_t group) const
   const std::int64_t first = group * core::kMassParts;
   const std::int64_t count = std::min(core::kMassParts, rows_ - first);
   double masses[core::kMassParts] = {};  // what is beyond the last row adds nothing
-  std::copy_n(keys_.begin() + first, count, masses);
+  std::copy_n(keys_.data() + first, count, masses);
   for (std::uint32_t left = attempt.changed[static_cast<std::size_t>(group)]; left != 0; left &= left - 1) {
     const int at = std::countr_zero(left);
-    masses[at] = attempt.keys[static_cast<std::size_t>(first + at)];
+    masses[at] = attempt.keys[first + at];
   }
   if (!task_.weights.empty()) {
     for (std::int64_t i = 0; i < count; ++i) masses[i] = mass_of(first + i, masses[i]);
@@ -291,23 +295,36 @@ void RowMasses::attempt_rows(Worker& worker, std::int64_t draw, std::int64_t fir
   const std::int64_t count = worker.counts[static_cast<std::size_t>(draw)];
   const std::int64_t first_group = first / core::kMassParts;
   const std::int64_t end_group = (end + core::kMassParts - 1) / core::kMassParts;
-  for (std::int64_t group = first_group; group < end_group; ++group) {
-    attempt.changed[static_cast<std::size_t>(group)] &= ~bits_of(group, first, end);
-  }
+  std::uint32_t* const changed = attempt.changed.data();
+  changed[first_group] &= ~bits_of(first_group, first, end);
+  changed[end_group - 1] &= ~bits_of(end_group - 1, first, end);
+  if (first_group + 1 < end_group) std::fill(changed + first_group + 1, changed + end_group - 1, 0U);
   keys_of_(attempt.centre.data(), worker.rows.data(), count, d_, worker.keys.data());
   worker.computed += count;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t row = first + open[i];
     const double key = worker.keys[static_cast<std::size_t>(i)];
     if (centres_ > 0 && !(key < key_of(row))) continue;
-    attempt.keys[static_cast<std::size_t>(row)] = key;
-    attempt.changed[static_cast<std::size_t>(row / core::kMassParts)] |= 1U << row % core::kMassParts;
+    attempt.keys[row] = key;
+    changed[row / core::kMassParts] |= 1U << row % core::kMassParts;
     ++worker.changed;
   }
+  double* const sums = attempt.sums.data();
+  std::copy(sums_.data() + first_group, sums_.data() + end_group, sums + first_group);
   for (std::int64_t group = first_group; group < end_group; ++group) {
-    const auto at = static_cast<std::size_t>(group);
-    const std::uint32_t changed = attempt.changed[at];
-    attempt.sums[at] = changed == 0 ? sums_[at] : changed_mass(attempt, group);
+    if (changed[group] != 0) sums[group] = changed_mass(attempt, group);
+  }
+}
+
+void RowMasses::note_group(std::int64_t group) {
+  const std::int64_t first = group * core::kMassParts;
+  const std::int64_t end = std::min(first + core::kMassParts, rows_);
+  const std::int32_t* const winners = winners_.data();
+  Group& its = groups_[static_cast<std::size_t>(group)];
+  its = {winners[first], key_of(first)};
+  for (std::int64_t row = first + 1; row < end; ++row) {
+    if (winners[row] != winners[first]) its.centre = kSeveral;
+    its.greatest = std::max(its.greatest, key_of(row));
   }
 }
 
@@ -318,13 +335,14 @@ void RowMasses::take(std::int64_t attempt) {
   core::parallel_for(ctx_, (groups + kGroups - 1) / kGroups, [&](std::int64_t block, int /*worker*/) {
     for (std::int64_t group = block * kGroups; group < std::min(groups, (block + 1) * kGroups); ++group) {
       std::uint32_t changed = taken.changed[static_cast<std::size_t>(group)];
+      if (changed == 0) continue;
       for (; changed != 0; changed &= changed - 1) {
         const std::int64_t row = group * core::kMassParts + std::countr_zero(changed);
-        const auto at = static_cast<std::size_t>(row);
-        keys_[at] = taken.keys[at];
-        winners_[at] = static_cast<std::int32_t>(centres_);
-        if (screen_) screen_->set_key(row - screen_first_, keys_[at]);
+        keys_[row] = taken.keys[row];
+        winners_[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(centres_);
+        if (screen_) screen_->set_key(row - screen_first_, keys_[row]);
       }
+      note_group(group);
     }
   });
   std::swap(sums_, taken.sums);
@@ -338,11 +356,10 @@ void RowMasses::meet(std::span<const double> rows) {
   lloyd_.keys(batch_keys_);
   lloyd_.labels(batch_labels_);
   add_masses([&](std::int64_t row) {
-    const auto at = static_cast<std::size_t>(row);
     const auto own = static_cast<std::size_t>(row - before_);
-    if (centres_ != 0 && !(batch_keys_[own] < keys_[at])) return;
-    keys_[at] = batch_keys_[own];
-    winners_[at] = static_cast<std::int32_t>(centres_) + batch_labels_[own];
+    if (centres_ != 0 && !(batch_keys_[own] < keys_[row])) return;
+    keys_[row] = batch_keys_[own];
+    winners_[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(centres_) + batch_labels_[own];
   });
   centres_ += static_cast<std::int64_t>(rows.size()) / d_;
 }

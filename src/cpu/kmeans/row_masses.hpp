@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "backend/kmeans.hpp"
+#include "core/aligned.hpp"
 #include "cpu/kmeans/row_reader.hpp"
 #include "cpu/kmeans/seeding_screen.hpp"
 #include "formulas/kmeans/masses.hpp"
@@ -46,14 +47,18 @@ class RowMasses final : public kernels::ShardSeeding {
   /// What a drawn row would leave as a center. A least key is in `keys` where its row's bit in `changed` says so, else
   /// it is the one of before.
   struct Attempt {
-    std::vector<double> keys;            // [rows]
+    core::AlignedArray<double> keys;     // [rows]
     std::vector<std::uint32_t> changed;  // [rows / 32]
     std::vector<double> sums;            // [nodes]
     std::vector<double> centre;          // [padded]
   };
+  /// 32 rows that have a sum.
+  struct Group {
+    std::int32_t centre;  // to which all their least keys are; or there are several, or none yet
+    double greatest;      // of these keys
+  };
   struct Worker {
     RowReader reader;
-    std::vector<double> limits;        // of the rows of a chunk: keys between centers from which a row cannot change
     std::vector<std::int32_t> open;    // [draws, kSeedingChunk] rows that a draw may change, counted from the first
     std::vector<std::int64_t> counts;  // [draws] of them
     std::vector<const void*> rows;     // where those of one draw lie
@@ -65,8 +70,9 @@ class RowMasses final : public kernels::ShardSeeding {
     std::int64_t changed = 0;
   };
 
-  void set_limits(Worker& worker, std::int64_t first, std::int64_t end) const;
   void find_between(std::int64_t trials);
+  [[nodiscard]] bool is_open(std::int64_t group, const double* between) const;
+  void note_group(std::int64_t group);
   void list_open(Worker& worker, std::int64_t draw, std::int64_t first, std::int64_t end) const;
   void list_screened(Worker& worker, std::int64_t trials, std::int64_t first, std::int64_t end) const;
   void attempt_rows(Worker& worker, std::int64_t draw, std::int64_t first, std::int64_t end);
@@ -86,7 +92,7 @@ class RowMasses final : public kernels::ShardSeeding {
   [[nodiscard]] double mass_of(std::int64_t row, double key) const {
     return task_.weights.empty() || row < before_ ? key : task_.weights[static_cast<std::size_t>(row - before_)] * key;
   }
-  [[nodiscard]] double key_of(std::int64_t row) const { return keys_[static_cast<std::size_t>(row)]; }
+  [[nodiscard]] double key_of(std::int64_t row) const { return keys_[row]; }
   [[nodiscard]] std::size_t padded() const { return static_cast<std::size_t>((d_ + 7) / 8 * 8); }
 
   Context ctx_;
@@ -99,11 +105,12 @@ class RowMasses final : public kernels::ShardSeeding {
   KeysFn wide_keys_of_;
   core::MassTree tree_;
   std::int64_t centres_ = 0;           // taken so far; until there is one every key counts as 1
-  std::vector<double> keys_;           // [rows] least ones
+  core::AlignedArray<double> keys_;    // [rows] least ones
   std::vector<double> sums_;           // [nodes] of their masses
   std::vector<std::int32_t> winners_;  // [rows] the centers that they are to
   // k-means++
   std::vector<Attempt> attempts_;
+  std::vector<Group> groups_;    // [rows / 32]
   std::vector<double> values_;   // [centers, padded]
   std::vector<double> between_;  // [draws, centers] keys
   std::vector<double> nearest_;  // [centers] the least of these of all draws

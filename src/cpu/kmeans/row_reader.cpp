@@ -61,6 +61,16 @@ void RowReader::gather(const TableView& table, std::int64_t first, std::span<con
   }
 }
 
+void RowReader::prefetch(const TableView& table, std::int64_t row) {
+  constexpr std::int64_t kLine = 64;
+  constexpr std::int64_t kMaxBytes = 1024;  // the processor goes on by itself
+  if (!is_borrowed(table)) return;
+  const std::int64_t size = size_of(table.dtype());
+  const auto* const at = static_cast<const std::byte*>(table.data()) + row * table.row_stride() * size;
+  const std::int64_t bytes = std::min(table.cols() * size, kMaxBytes);
+  for (std::int64_t byte = 0; byte < bytes; byte += kLine) __builtin_prefetch(at + byte);
+}
+
 void for_each_part(const Context& ctx, const TableView& table,
                    const std::function<void(const TableView& part, std::int64_t first)>& body) {
   if (!table.is_block_source()) return body(table, 0);

@@ -26,6 +26,8 @@ class RowReader {
   /// Some rows of a table in memory, counted from row `first`: where they lie. What the call
   /// before this one widened is lost.
   void gather(const TableView& table, std::int64_t first, std::span<const std::int32_t> rows, const void** to);
+  /// Asks the caches for a row of a table in memory that is soon to be read. Nothing where rows are widened.
+  static void prefetch(const TableView& table, std::int64_t row);
   /// Row i of the table, begin <= i < end, after `open`.
   [[nodiscard]] const void* row(std::int64_t i) const noexcept { return first_ + (i - begin_) * step_; }
 

@@ -80,9 +80,9 @@ std::uint64_t seeding_scratch(const Context& ctx, const kernels::ClusterTask& ta
   // 2 + floor(ln k) draws are for fewer than e^(draws - 1) centers; room for centers grows twofold.
   const auto centres = static_cast<std::uint64_t>(
       std::min(static_cast<double>(task.table.rows()), std::exp(static_cast<double>(trials - 1)) + 1));
-  bytes += draws * (n * 8 + nodes * 12) + 2 * centres * (d + 7) * 8 + centres * (draws + 3) * 8;
+  bytes += nodes * 16 + draws * (n * 8 + nodes * 12) + 2 * centres * (d + 7) * 8 + centres * (draws + 3) * 8;
   return bytes +
-         static_cast<std::uint64_t>(ctx.threads()) * (widened + kSeedingChunk * (32 + 4 * draws) + d * 8 + 8192);
+         static_cast<std::uint64_t>(ctx.threads()) * (widened + kSeedingChunk * (24 + 4 * draws) + d * 8 + 8192);
 }
 
 std::uint64_t seeding_screen_bytes(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials) {

@@ -15,6 +15,7 @@ namespace vicinal::cpu {
 namespace {
 
 constexpr double kMaxReach = 0x1p14;
+constexpr std::int64_t kMaxPrefetched = 8192;  // bytes of a tile
 constexpr std::int32_t kNever = -(1 << 30);
 
 }  // namespace
@@ -144,6 +145,10 @@ void SeedingScreen::survivors(std::int64_t tile, Scratch& scratch) const {
   ask.a = most_rho_.data();
   ask.b = no_b_.data();
   ask.words = row_bytes_ / 4;
+  // A tile is over before the processor has seen that the next one follows.
+  const std::byte* const next = ask.rows + height * row_bytes_;
+  const std::int64_t next_bytes = first + height < rows_ ? std::min(height * row_bytes_, kMaxPrefetched) : 0;
+  for (std::int64_t at = 0; at < next_bytes; at += 64) __builtin_prefetch(next + at);
   ask.valid_rows = static_cast<std::int32_t>(std::min(height, rows_ - first));
   ask.survivors = scratch.survivors.data();
   ask.capacity = height;

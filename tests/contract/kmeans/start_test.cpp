@@ -78,6 +78,10 @@ std::vector<Start> starts() {
        }},
       {"nothing but small", 1300, 3, 30, DType::float64,
        [](std::int64_t, std::int64_t, double x) { return 1e-161 * x; }},
+      {"screened clusters one after the other", 2600, 24, 90, DType::float32,
+       [](std::int64_t row, std::int64_t column, double x) {
+         return 9 * start_normal(77, row / 64 * 1000 + column) + x;
+       }},
   };
 }
 
