@@ -14,9 +14,10 @@ namespace vicinal::cpu {
 namespace {
 
 constexpr std::int64_t kBlock = 64;  // chunks, where a row takes next to nothing
-// The screen is given up after a step in which more than one in so many pairs that it judged were left open for
-// nothing.
-constexpr std::int64_t kUselessShare = 3;
+// The screen pauses after a step in which it left out less than one in so many pairs that it judged: a pair takes it a
+// small part of the time that a key takes. The first pause has so many steps.
+constexpr std::int64_t kWorthShare = 6;
+constexpr std::int64_t kScreenPause = 2;
 constexpr std::int64_t kWideRow = 1024;        // columns of a row before which a cancel is looked for
 constexpr std::int32_t kSeveral = -1;          // in the place of a group's center
 constexpr std::int64_t kBetweenCentres = 256;  // whose keys to a draw are one task
@@ -56,6 +57,7 @@ RowMasses::RowMasses(const Context& ctx, const kernels::ClusterTask& task, kerne
       attempts_(static_cast<std::size_t>(trials)),
       may_screen_(has_room_for_screen(ctx, task, lloyd, trials)),
       screen_first_(before_ / kSeedingChunk * kSeedingChunk),
+      backoff_(kScreenPause),
       workers_(static_cast<std::size_t>(ctx.threads())) {
   std::fill_n(keys_.data(), before_, 0.0);
   std::fill(keys_.data() + before_, keys_.data() + rows_, 1.0);
@@ -127,7 +129,8 @@ void RowMasses::attempt(std::span<const double> rows) {
     std::copy_n(rows.data() + t * d_, d_, attempts_[static_cast<std::size_t>(t)].centre.data());
   }
   find_between(trials);
-  if (screen_) screen_->ask(rows);
+  screens_ = screen_ != nullptr && !backoff_.waits();
+  if (screens_) screen_->ask(rows);
   for_each_part(ctx_, task_.table, [&](const TableView& part, std::int64_t part_first) {
     // A group of rows that two parts share is summed by both, at last with the rows of both.
     const std::int64_t part_begin = before_ + part_first;
@@ -139,7 +142,7 @@ void RowMasses::attempt(std::span<const double> rows) {
       const std::int64_t first = std::max((first_chunk + task) * kSeedingChunk, part_begin);
       const std::int64_t end = std::min((first_chunk + task + 1) * kSeedingChunk, part_end);
       const std::int64_t begin = first - part_begin;
-      if (screen_) {
+      if (screens_) {
         list_screened(worker, trials, first, end);
         for (std::int64_t t = 0; t < trials; ++t) {
           const std::int32_t* const open = worker.open.data() + t * kSeedingChunk;
@@ -173,17 +176,13 @@ void RowMasses::attempt(std::span<const double> rows) {
 void RowMasses::choose_screen() {
   std::int64_t screened = 0;
   std::int64_t computed = 0;
-  std::int64_t changed = 0;
   for (Worker& worker : workers_) {
     screened += std::exchange(worker.screened, 0);
     computed += std::exchange(worker.computed, 0);
-    changed += std::exchange(worker.changed, 0);
   }
   if (!may_screen_) return;
   if (screen_) {
-    if ((computed - changed) * kUselessShare <= screened) return;
-    may_screen_ = false;
-    screen_.reset();
+    if (screens_ && (screened - computed) * kWorthShare < screened) backoff_.fail();
     return;
   }
   unscreened_ += computed;
@@ -307,7 +306,6 @@ void RowMasses::attempt_rows(Worker& worker, std::int64_t draw, std::int64_t fir
     if (centres_ > 0 && !(key < key_of(row))) continue;
     attempt.keys[row] = key;
     changed[row / core::kMassParts] |= 1U << row % core::kMassParts;
-    ++worker.changed;
   }
   double* const sums = attempt.sums.data();
   std::copy(sums_.data() + first_group, sums_.data() + end_group, sums + first_group);

@@ -18,6 +18,7 @@
 
 #include "backend/kmeans.hpp"
 #include "core/aligned.hpp"
+#include "cpu/kmeans/backoff.hpp"
 #include "cpu/kmeans/row_reader.hpp"
 #include "cpu/kmeans/seeding_screen.hpp"
 #include "formulas/kmeans/masses.hpp"
@@ -67,7 +68,6 @@ class RowMasses final : public kernels::ShardSeeding {
     // Pairs of a row and a draw in one step:
     std::int64_t screened = 0;
     std::int64_t computed = 0;  // by their keys
-    std::int64_t changed = 0;
   };
 
   void find_between(std::int64_t trials);
@@ -114,10 +114,12 @@ class RowMasses final : public kernels::ShardSeeding {
   std::vector<double> values_;   // [centers, padded]
   std::vector<double> between_;  // [draws, centers] keys
   std::vector<double> nearest_;  // [centers] the least of these of all draws
-  bool may_screen_;              // it has not proven useless
+  bool may_screen_;              // there is room for it
   std::int64_t unscreened_ = 0;  // pairs whose keys were computed without a screen
   std::int64_t screen_first_;    // the row that is row 0 of the screen
   std::unique_ptr<SeedingScreen> screen_;
+  bool screens_ = false;  // the step
+  Backoff backoff_;       // of steps
   std::vector<Worker> workers_;
   // k-means||
   std::vector<double> batch_keys_;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kMaxReach = 0x1p14;
 constexpr std::int64_t kMaxPrefetched = 8192;  // bytes of a tile
+constexpr double kAlike = 1.25;                // between errors of draws
 constexpr std::int32_t kNever = -(1 << 30);
 
 }  // namespace
@@ -56,6 +57,7 @@ SeedingScreen::SeedingScreen(const SimdKernels& simd, Screen screen, std::int64_
   const std::int64_t queries = up_to_multiple(draws, simd.tile_queries);
   queries_.reserve(queries * row_bytes_);
   least_.resize(static_cast<std::size_t>(queries));
+  beyond_.resize(static_cast<std::size_t>(queries));
 }
 
 Screen SeedingScreen::choose(const Context& ctx, const TableView& table) {
@@ -106,7 +108,8 @@ void SeedingScreen::set_key(std::int64_t row, double key) {
 void SeedingScreen::ask(std::span<const double> draws) {
   draws_ = static_cast<std::int64_t>(draws.size()) / d_;
   const std::int64_t width = simd_.tile_queries;
-  double most = 0;
+  std::fill(beyond_.begin(), beyond_.end(), 0.0);  // rho_y at first
+  double least_rho = kInfinity;
   for (std::int64_t q = 0; q < up_to_multiple(draws_, width); ++q) {
     std::byte* const panel = queries_.data() + q / width * width * row_bytes_;
     std::int32_t& least = least_[static_cast<std::size_t>(q)];
@@ -119,16 +122,23 @@ void SeedingScreen::ask(std::span<const double> draws) {
     const double rho = screen_.query_terms(sums).rho;
     least = std::numeric_limits<std::int32_t>::min();
     if (!sums.finite || !(rho < kMaxReach)) continue;
-    most = std::max(most, rho);
+    beyond_[static_cast<std::size_t>(q)] = rho * (1 + 0x1p-20);
+    least_rho = std::min(least_rho, rho);
     least = static_cast<std::int32_t>(std::floor(sums.rounded_sq / 2 - rho * rho * (0.5 + 0x1p-30)));
   }
-  std::fill(most_rho_.begin(), most_rho_.end(), round_up(most * (1 + 0x1p-20)));
+  double most = 0;
+  for (const double rho : beyond_) most = rho <= least_rho * kAlike ? std::max(most, rho) : most;
+  const float rounded = round_up(most);
+  std::fill(most_rho_.begin(), most_rho_.end(), rounded);
+  for (double& rho : beyond_) rho = std::max(0.0, rho - static_cast<double>(rounded));
+  is_any_beyond_ = std::any_of(beyond_.begin(), beyond_.end(), [](double more) { return more > 0; });
 }
 
 SeedingScreen::Scratch SeedingScreen::scratch() const {
   Scratch scratch;
   scratch.survivors.resize(static_cast<std::size_t>(simd_.tile_queries) * static_cast<std::size_t>(simd_.tile_rows));
   scratch.counts.resize(static_cast<std::size_t>(simd_.tile_queries));
+  scratch.least.resize(static_cast<std::size_t>(simd_.tile_queries));
   return scratch;
 }
 
@@ -153,9 +163,15 @@ void SeedingScreen::survivors(std::int64_t tile, Scratch& scratch) const {
   ask.survivors = scratch.survivors.data();
   ask.capacity = height;
   ask.counts = scratch.counts.data();
+  const double reach = is_any_beyond_ ? static_cast<double>(*std::max_element(ask.rho, ask.rho + height)) : 0;
   for (std::int64_t group = 0; group < draws_; group += width) {
     ask.queries = queries_.data() + group * row_bytes_;
-    ask.least = least_.data() + group;
+    ask.least = is_any_beyond_ ? scratch.least.data() : least_.data() + group;
+    for (std::int64_t q = 0; is_any_beyond_ && q < width; ++q) {
+      const auto at = static_cast<std::size_t>(group + q);
+      const double least = std::floor(least_[at] - beyond_[at] * reach * (1 + 0x1p-50));
+      scratch.least[static_cast<std::size_t>(q)] = static_cast<std::int32_t>(std::max(least, -0x1p31));
+    }
     ask.valid_queries = static_cast<std::int32_t>(std::min(width, draws_ - group));
     std::fill(scratch.counts.begin(), scratch.counts.end(), 0);
     simd_.screens[screen_index(ScreenType::int8)](ask);

@@ -9,8 +9,10 @@
 //   x~.y~ - h + R^2 / 2 + R rho_y  >=  |y~|^2 / 2 - rho_y^2 / 2.
 // The left-hand side is what the kernel computes in 32 bits:
 //   base = -128 sum x~ - floor(h) + ceil(R^2 / 2), and base + (y~ + 128).x~ + [A R rounded up]
-// where A (float32) is at least rho_y (1 + 2^-20) of every drawn row. A row that a drawn row may change therefore has a
-// sum of at least floor(|y~|^2 / 2 - rho_y^2 / 2): all others may be left out.
+// where A (float32) is at least rho_y (1 + 2^-20) of the drawn rows whose errors are alike. A row that a drawn row may
+// change therefore has a sum of at least floor(|y~|^2 / 2 - rho_y^2 / 2): all others may be left out. A drawn row with
+// a greater error, as one with a value beyond int8, does not raise A: its sum may be less by (rho_y - A) R, and it is
+// compared with the sum less that term for the greatest R of a tile.
 //
 // Range. d <= 2^15, so |x~.y~| <= 2^29 and h, |y~|^2 / 2 <= 2^28. Where R is not below 2^14 the row is never left out:
 // R^2 / 2 becomes 2^30, and R becomes 0 in the other term; a sum is then above 2^30 - 2^29 - 2^28 >= |y~|^2 / 2. Where
@@ -66,6 +68,7 @@ class SeedingScreen {
   struct Scratch {
     std::vector<Survivor> survivors;
     std::vector<std::int32_t> counts;
+    std::vector<std::int32_t> least;
     std::vector<Found> found;
   };
   [[nodiscard]] Scratch scratch() const;
@@ -90,7 +93,9 @@ class SeedingScreen {
   std::int64_t draws_ = 0;
   core::AlignedArray<std::byte> queries_;  // [groups][words, tile_queries] of 32 bits
   std::vector<std::int32_t> least_;        // [groups, tile_queries]
-  std::vector<float> most_rho_;            // [tile_queries] A, as the kernel reads it
+  std::vector<double> beyond_;             // [groups, tile_queries] rho_y - A where it is above 0
+  bool is_any_beyond_ = false;
+  std::vector<float> most_rho_;  // [tile_queries] A, as the kernel reads it
   std::vector<float> no_b_;
 };
 

@@ -133,5 +133,21 @@ TEST(KMeansSeedingScreen, LeavesOutWhatIsFar) {
   }
 }
 
+// A draw whose rounding error is far greater than that of the others does not open rows to the others.
+TEST(KMeansSeedingScreen, LeavesOutWhatIsFarBesideADrawBeyondTheRange) {
+  std::mt19937_64 random(6);
+  std::normal_distribution<double> normal;
+  const std::int64_t d = 40;
+  Pairs of = {d, 30, std::vector<double>(d, 0.0), {}, {}};
+  for (std::int64_t i = 0; i < 200 * d; ++i) of.rows.push_back(normal(random));
+  of.draws.assign(of.rows.begin(), of.rows.begin() + 5 * d);
+  of.draws[2 * d] = 200;
+  for (const Isa isa : isas()) {
+    const auto found = surviving(simd_kernels(isa), of, std::vector<double>(200, 0.25));
+    const auto of_others = std::count_if(found.begin(), found.end(), [](const auto& pair) { return pair.first != 2; });
+    EXPECT_EQ(of_others, 4);
+  }
+}
+
 }  // namespace
 }  // namespace vicinal::cpu
