@@ -6,7 +6,9 @@
 #   peers.sh keep FOLDER SITE          there: puts away the parts that came in FOLDER; when all have come, unpacks them
 #                                      into SITE
 #   eval "$(peers.sh env SITE)"        there: sets what Python needs to find them
-# VICINAL_PEERS_FAISS=1 brings FAISS and cuVS, which FAISS is linked to: some 330 MB more.
+# VICINAL_PEERS_FAISS=1 brings FAISS and cuVS, which FAISS is linked to: some 330 MB more. VICINAL_PEERS_CUVS=1 brings
+# cuVS without FAISS, and VICINAL_PEERS_ARCHITECTURE=90 leaves out the machine code of cuVS for other GPUs than that
+# one: together some 38 MB instead of 250.
 # The wheels are for CPython 3.12 and CUDA 13; torch, Triton, JAX, NumPy and cuda-bindings are the other machine's own.
 # The versions are those that were seen working together. FlashLib's Triton kernels need only its own wheel.
 set -euo pipefail
@@ -15,11 +17,14 @@ FLASHLIB=(flashlib==0.3.0 nvidia-cutlass-dsl-libs-core==4.6.3 nvidia-cutlass-dsl
   nvidia-cutlass-dsl-libs-cu13==4.6.3)
 JZTREE=(jztree==1.1.0 jztree-cu13==1.1.0)
 FAISS=()
-[[ -z ${VICINAL_PEERS_FAISS-} ]] || FAISS=(faiss-gpu-cu13-cuvs==1.15.0 libcuvs-cu13==26.6.0 libraft-cu13==26.6.0
-  librmm-cu13==26.6.0 rapids-logger==0.2.3 cuvs-cu13==26.6.0 pylibraft-cu13==26.6.0 rmm-cu13==26.6.0)
+CUVS=(libcuvs-cu13==26.6.0 libraft-cu13==26.6.0 librmm-cu13==26.6.0 rapids-logger==0.2.3 cuvs-cu13==26.6.0
+  pylibraft-cu13==26.6.0 rmm-cu13==26.6.0)
+[[ -z ${VICINAL_PEERS_CUVS-} ]] || FAISS=("${CUVS[@]}")
+[[ -z ${VICINAL_PEERS_FAISS-} ]] || FAISS=(faiss-gpu-cu13-cuvs==1.15.0 "${CUVS[@]}")
 
 fetch() {
-  local folder=$1 megabytes=${2:-40} wheels site platform wheel platforms=()
+  local folder=$1 megabytes=${2:-40} wheels site platform wheel library platforms=() here
+  here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
   wheels=$(mktemp -d) site=$(mktemp -d)
   trap "rm -rf '$wheels' '$site'" EXIT
   for platform in _2_39 _2_34 _2_31 _2_28 _2_27 _2_24 _2_17 2014; do
@@ -33,6 +38,11 @@ fetch() {
   done
   rm -rf "$site"/nvidia_cutlass_dsl/cu13/lib/stubs "$site"/nvidia_cutlass_dsl/cu13/include
   find "$site" -name '*.a' -delete
+  if [[ -n ${VICINAL_PEERS_ARCHITECTURE-} ]]; then
+    for library in "$site"/lib{cuvs/lib64/libcuvs,raft/lib64/libraft}.so; do
+      [[ ! -e $library ]] || python3 "$here/one_architecture.py" "$library" "$VICINAL_PEERS_ARCHITECTURE"
+    done
+  fi
   mkdir -p "$folder"
   rm -f "$folder"/part-* "$folder"/parts
   tar -C "$site" -c . | xz -T0 -6 | split -d -b "${megabytes}M" - "$folder/part-"

@@ -1,6 +1,7 @@
 // The float16 screen of k-means on Hopper: as screen.cu, one persistent block a multiprocessor, one warp that feeds,
 // four warpgroups that multiply 64 rows each with tiles of 128 centers; but what a warpgroup does with its sums is to
 // keep the best and second best score of each row in registers, with the center's number in the last bits of the best.
+// Up to kMostSteps steps the warpgroups multiply in turns (base/turns.cuh).
 // Rows stay in shared memory while all centers pass; the next 256 rows arrive meanwhile where there is room for both,
 // and where there is not even room for one, rows pass beside the centers. Cost: 2 n k K flops on the matrix unit.
 //
@@ -40,6 +41,7 @@
 #include "cuda/base/hopper.cuh"
 #include "cuda/base/ring.cuh"
 #include "cuda/base/shared_memory.hpp"
+#include "cuda/base/turns.cuh"
 #include "cuda/base/warp.cuh"
 #include "cuda/kmeans/cluster.hpp"
 #include "cuda/kmeans/list.cuh"
@@ -335,50 +337,48 @@ struct Rivals {
   /// `label`: of the lane's row, as label_of_lane has it; `rows`: the warp's first of a packed tile.
   __device__ __forceinline__ Rivals(const ClusterView& v, std::int64_t first_row, std::int32_t label,
                                     const __half* rows, RivalStore& store) {
-    constexpr int kRounds = 4;  // of four rows, eight lanes each
+    // Two lanes a row, which take its chunks of eight columns in turns: lanes that read together meet all banks.
     const HalfView& h = v.half;
     const int lane = static_cast<int>(threadIdx.x % 32);
     const int last = h.columns / 8 - 1;  // its spare columns do not count
-    const __half* centres[kRounds];
-    float products[kRounds] = {};
+    const std::int32_t theirs = __shfl_sync(kWholeWarp, label, lane % 16);
+    const __half* const centre = h.centre_rows + std::int64_t{max(theirs, 0)} * h.columns;
+    const std::int64_t own_row = min(first_row + lane % 16, v.rows.n - 1);
+    const HalfFacts row_facts = h.row_facts[own_row];
+    const HalfFacts centre_facts = h.centre_facts[max(theirs, 0)];
+    float mine = 0;
+    constexpr int kAhead = 5;  // chunks that a lane waits for at once
+#pragma unroll 1
+    for (int begin = lane / 16; begin <= last; begin += 2 * kAhead) {
+      uint4 chunks[kAhead];
 #pragma unroll
-    for (int r = 0; r < kRounds; ++r) {
-      const std::int32_t of = __shfl_sync(kWholeWarp, label, 4 * r + lane / 8);
-      centres[r] = h.centre_rows + std::int64_t{max(of, 0)} * h.columns;
-    }
-#pragma unroll 3
-    for (int chunk = lane % 8; chunk <= last; chunk += 8) {
-      uint4 theirs[kRounds];
+      for (int i = 0; i < kAhead; ++i) {
+        chunks[i] = uint4{};
+        if (begin + 2 * i <= last) chunks[i] = *reinterpret_cast<const uint4*>(centre + (begin + 2 * i) * 8);
+      }
 #pragma unroll
-      for (int r = 0; r < kRounds; ++r) theirs[r] = *reinterpret_cast<const uint4*>(centres[r] + chunk * 8);
-      constexpr int kOwn = 8 - static_cast<int>(core::kSpareColumns);
-#pragma unroll
-      for (int r = 0; r < kRounds; ++r) {
+      for (int i = 0; i < kAhead; ++i) {
+        const int chunk = begin + 2 * i;
+        if (chunk > last) break;
         float x[8];
         float y[8];
-        widen_eight(*reinterpret_cast<const uint4*>(rows + packed_offset(kQueryTile, 4 * r + lane / 8, chunk * 8)), x);
-        widen_eight(theirs[r], y);
+        widen_eight(*reinterpret_cast<const uint4*>(rows + packed_offset(kQueryTile, lane % 16, chunk * 8)), x);
+        widen_eight(chunks[i], y);
+        constexpr int kOwn = 8 - static_cast<int>(core::kSpareColumns);
 #pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          if (i < kOwn || chunk < last) products[r] = __fmaf_rn(x[i], y[i], products[r]);
+        for (int j = 0; j < 8; ++j) {
+          if (j < kOwn || chunk < last) mine = __fmaf_rn(x[j], y[j], mine);
         }
       }
     }
-    float mine = 0;
-#pragma unroll
-    for (int r = 0; r < kRounds; ++r) {
-#pragma unroll
-      for (int other = 1; other < 8; other *= 2) products[r] += __shfl_xor_sync(kWholeWarp, products[r], other);
-      const float theirs = __shfl_sync(kWholeWarp, products[r], lane % 4 * 8);
-      mine = lane / 4 == r ? theirs : mine;
-    }
+    mine += __shfl_xor_sync(kWholeWarp, mine, 16);
     const std::int64_t row = first_row + lane;
     float least = HUGE_VALF;
     if (lane < 16) {
       bool none = false;  // without a limit of its own a row is not compared: it meets all centers
       if (row < v.rows.n) {
         const bool asks = label >= 0 && v.outcome->tally.unusable == 0;
-        if (asks) least = own_reach(h, mine, h.row_facts[row], h.centre_facts[label]);
+        if (asks) least = own_reach(h, mine, row_facts, centre_facts);
         none = !asks || !(least > -HUGE_VALF);
         if (none) least = HUGE_VALF;
       }
@@ -394,10 +394,29 @@ struct Rivals {
 
   __device__ __forceinline__ void take(const ClusterView& v, std::int64_t first_row, const float (&sums)[64], int tile,
                                        RivalStore& store) {
-    const Quads<float, 64> quads(sums);
-    if (!__any_sync(kWholeWarp, quads.passes(reach))) return;
     const int lane = static_cast<int>(threadIdx.x % 32);
     const int first = tile * kTableTile + lane % 4 * 2;
+    unsigned mine[2];  // which of a row's 32 scores is that of its own center
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int place = own[half] - first;
+      mine[half] = static_cast<unsigned>(place) < kTableTile && place % 8 < 2 ? 1U << (place / 8 * 2 + place % 8) : 0;
+    }
+    const Quads<float, 64> quads(sums);
+    if (!__any_sync(kWholeWarp, (mine[0] | mine[1]) != 0)) {
+      if (!__any_sync(kWholeWarp, quads.passes(reach))) return;
+    } else {
+      // As its score passes for certain, the others are looked at without it.
+      float most[2] = {-HUGE_VALF, -HUGE_VALF};
+#pragma unroll
+      for (int i = 0; i < 32; ++i) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          if ((mine[half] >> i & 1U) == 0) most[half] = fmaxf(most[half], sums[4 * (i / 2) + 2 * half + i % 2]);
+        }
+      }
+      if (!__any_sync(kWholeWarp, !(most[0] < reach[0]) || !(most[1] < reach[1]))) return;
+    }
     unsigned found[2] = {};  // which of a row's 32 scores are those of rivals
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -409,8 +428,7 @@ struct Rivals {
           if (!(sums[8 * q + 2 * half + i / 2 * 4 + i % 2] < reach[half])) found[half] |= 1U << (4 * q + i);
         }
       }
-      const int place = own[half] - first;
-      if (place >= 0 && place < kTableTile && place % 8 < 2) found[half] &= ~(1U << (place / 8 * 2 + place % 8));
+      found[half] &= ~mine[half];
     }
     if (!__any_sync(kWholeWarp, (found[0] | found[1]) != 0)) return;
 #pragma unroll
@@ -472,7 +490,8 @@ struct Rivals {
   }
 };
 
-template <Pass kPass>
+// kSteps: of a tile, which is one slot then, and the warpgroups multiply in turns; 0: any number.
+template <Pass kPass, int kSteps>
 __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, Barriers* barriers, const char* rows,
                         const char* ring, Lists::Store* stores) {
   using Found =
@@ -490,6 +509,7 @@ __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, 
   }
   Cursor cursor;
   Cursor place;
+  [[maybe_unused]] const std::conditional_t<(kSteps > 0), Turns<kGroups>, int> turns(group);
   for (std::int64_t number = blockIdx.x; number < work.items; number += gridDim.x) {
     const Item item = item_of(work, number, s.tiles);
     const std::int64_t first_row = item.rows * kQueryTile + warp * 16;
@@ -516,8 +536,19 @@ __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, 
     for (int tile = item.begin; tile < item.end; ++tile) {
       float sums[64];
       hopper::products_fence(sums);
+      if constexpr (kSteps > 0) {
+        std::uint64_t those = hopper::matrix(rows + place.slot * rows_bytes + group * 64 * 16, kQueryTile * 16, 128);
+        std::uint64_t centres = hopper::matrix(ring + cursor.slot * slot_bytes, kTableTile * 16, 128);
+        barrier_wait(&barriers->full[cursor.slot], cursor.round);
+        turns.wait();
+        hopper::products_begin();
+        hopper::multiply_group<kSteps>(sums, those, centres, kRowStepBytes >> 4, kCentreStepBytes >> 4, 0);
+        hopper::products_commit();
+        turns.pass();
+        cursor.advance(s.slots);
+      }
 #pragma unroll 1
-      for (int step = 0; step < s.steps; step += s.steps_a_slot) {
+      for (int step = 0; kSteps == 0 && step < s.steps; step += s.steps_a_slot) {
         const int steps = min(s.steps_a_slot, s.steps - step);
         const char* slot = ring + cursor.slot * slot_bytes;
         const char* own = s.resident == 0
@@ -552,12 +583,13 @@ __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, 
     if constexpr (kPass == Pass::label) decide(v, found.nearest, found.row, lists);
     if constexpr (kPass == Pass::confirm) found.hand_over(v, first_row, label, rivals);
   }
+  if constexpr (kSteps > 0) turns.end();
   if constexpr (kPass == Pass::label) lists.flush();
 }
 
 #endif
 
-template <Pass kPass>
+template <Pass kPass, int kSteps>
 __global__ void __launch_bounds__(kHalfThreads, 1)
     half_kernel(const __grid_constant__ ClusterView v, const __grid_constant__ Shape s) {
   // For other devices there is nothing to compile; they take screen.cu.
@@ -585,7 +617,7 @@ __global__ void __launch_bounds__(kHalfThreads, 1)
     if (threadIdx.x == kConsumers) feed(v, work, s, barriers, rows, ring);
   } else {
     hopper::take_registers<112>();
-    consume<kPass>(v, work, s, barriers, rows, ring, stores);
+    consume<kPass, kSteps>(v, work, s, barriers, rows, ring, stores);
   }
 #endif
 }
@@ -613,14 +645,34 @@ Shape shape_of(const Engine& engine, const ClusterView& v) {
   return s;
 }
 
+constexpr int kMostSteps = 9;  // of rows that are multiplied in turns
+using HalfKernel = void (*)(ClusterView, Shape);
+/// That of so many steps, from kSteps on.
+template <Pass kPass, int kSteps>
+HalfKernel kernel_in_turns(int steps) {
+  if constexpr (kSteps > kMostSteps) {
+    return half_kernel<kPass, 0>;
+  } else {
+    return steps == kSteps ? half_kernel<kPass, kSteps> : kernel_in_turns<kPass, kSteps + 1>(steps);
+  }
+}
+template <Pass kPass>
+HalfKernel kernel_of(const Shape& s) {
+  if constexpr (kPass != Pass::narrow) {
+    if (s.resident > 0 && s.steps_a_slot == s.steps && s.tiles > 1) return kernel_in_turns<kPass, 1>(s.steps);
+  }
+  return half_kernel<kPass, 0>;
+}
+
 template <Pass kPass>
 void launch(const Engine& engine, const ClusterView& view) {
   const Shape s = shape_of(engine, view);
   const std::size_t bytes = kBarrierBytes + kListBytes + rows_bytes_of(s) * s.resident + slot_bytes_of(s) * s.slots;
-  allow_shared_memory(engine, half_kernel<kPass>, bytes);
+  const HalfKernel kernel = kernel_of<kPass>(s);
+  allow_shared_memory(engine, kernel, bytes);
   const std::int64_t tiles = kPass == Pass::narrow ? engine.multiprocessors : view.half.tile_count;
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(tiles, engine.multiprocessors));
-  half_kernel<kPass><<<blocks, kHalfThreads, bytes, engine.stream>>>(view, s);
+  kernel<<<blocks, kHalfThreads, bytes, engine.stream>>>(view, s);
   check_launch("screen rows in float16");
 }
 

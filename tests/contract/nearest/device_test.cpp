@@ -750,6 +750,38 @@ TEST_F(Cuda, BytesAreMultipliedAsBytes) {
   }
 }
 
+// 16 columns of float16 a step, five of which the screen has for itself, or 32 of bytes; more steps than are multiplied
+// in turns, several tiles of queries, and rows that pass in every part of a tile.
+TEST_F(Cuda, TilesOfEveryNumberOfSteps) {
+  if (is_fake()) GTEST_SKIP() << "the fake device has no screen";
+  const std::int64_t n = 40001;
+  const std::int64_t m = 700;
+  for (std::int64_t steps = 1; steps <= 11; ++steps) {
+    const std::int64_t d = 16 * steps - 5;
+    const Rows rows = make_rows(Family::gaussian, {n, d, m}, static_cast<std::uint64_t>(d));
+    const auto table_values = singles(rows.table);
+    const auto query_values = singles(rows.queries);
+    const TableView table(table_values.data(), n, d);
+    const TableView queries(query_values.data(), m, d);
+    const std::int64_t bytes = 32 * steps;
+    std::mt19937 random(static_cast<unsigned>(d));
+    std::vector<std::uint8_t> table_bytes(static_cast<std::size_t>(n * bytes));
+    std::vector<std::uint8_t> query_bytes(static_cast<std::size_t>(m * bytes));
+    for (std::uint8_t& v : table_bytes) v = static_cast<std::uint8_t>(random() % 256);
+    for (std::uint8_t& v : query_bytes) v = static_cast<std::uint8_t>(random() % 256);
+    const TableView byte_table(table_bytes.data(), n, bytes);
+    const TableView byte_queries(query_bytes.data(), m, bytes);
+    for (const std::int64_t k : {1, 40}) {
+      const KnnOptions options = {.k = k, .method = Method::fused};
+      const std::string what = std::to_string(steps) + " steps, k=" + std::to_string(k);
+      expect_same(knn(cuda(), table, queries, options), knn(cpu(), table, queries, {.k = k}), what);
+      expect_same(knn(cuda(), byte_table, byte_queries, options), knn(cpu(), byte_table, byte_queries, {.k = k}),
+                  what + ", bytes");
+    }
+    if (HasFailure()) return;
+  }
+}
+
 TEST_F(Cuda, WhatGoesWrongWhileStreaming) {
   const Rows rows = make_rows(Family::gaussian, {60000, 64, 10}, 8);
   const TableView queries(rows.queries.data(), 10, 64);

@@ -326,7 +326,7 @@ struct PortableScreen {
   }
 
   template <class Sum, bool kStreamQueries, bool kAll>
-  static auto kernel() {
+  static auto kernel(const ScreenShape& /*shape*/) {
     return screen_kernel<Sum, kStreamQueries, kAll>;
   }
 };

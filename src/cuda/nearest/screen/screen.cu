@@ -1,7 +1,7 @@
 // The fused screen on Hopper: one persistent block a multiprocessor, one warp that feeds, four warpgroups that multiply
 // and compare. A block keeps 256 queries in shared memory (or streams them beside the table where they are too wide),
 // and walks over table tiles of 128 rows. The epilogue of a warpgroup (one maximum an element, then one comparison a
-// query) runs while the others multiply.
+// query) runs while the others multiply: up to kMostSteps steps they do so in turns (base/turns.cuh).
 // What passes goes to a warp's own stream in device memory, without an atomic or a wait; a second kernel deals the
 // streams out to the queries' lists (stream.cu). For bytes all is the same but the instruction, the type of the
 // sums, and what they begin with.
@@ -10,6 +10,7 @@
 
 #include "cuda/base/hopper.cuh"
 #include "cuda/base/ring.cuh"
+#include "cuda/base/turns.cuh"
 #include "cuda/nearest/screen/stream.cuh"
 
 namespace vicinal::cuda {
@@ -19,6 +20,7 @@ constexpr int kGroups = 4;                       // warpgroups that multiply: 64
 constexpr int kConsumers = kGroups * 128;        // threads
 constexpr int kBlockThreads = kConsumers + 128;  // and the warp that feeds, in a warpgroup of its own
 constexpr int kMaxSlots = 16;                    // of the ring
+constexpr int kMostSteps = 9;                    // of tables that are multiplied in turns
 static_assert(kConsumers == kHopperWarps * 32);
 constexpr std::size_t kBarrierBytes = 512;
 
@@ -69,7 +71,8 @@ __device__ void feed(const ScreenArguments& a, Barriers* barriers, char* residen
   }
 }
 
-template <class Sum, bool kStreamQueries, bool kAll>
+// kSteps: of a tile, which is one slot then, and the warpgroups multiply in turns; 0: any number.
+template <class Sum, bool kStreamQueries, bool kAll, int kSteps>
 __device__ void consume(const ScreenArguments& a, Barriers* barriers, const char* resident, const char* ring) {
   const ScreenShape& shape = a.shape;
   const int warp = __shfl_sync(0xFFFFFFFF, static_cast<int>(threadIdx.x / 32), 0);  // known to be the same in all lanes
@@ -81,6 +84,7 @@ __device__ void consume(const ScreenArguments& a, Barriers* barriers, const char
   Stream passed{a.streams.passed + stream * a.streams.capacity, a.streams.capacity};
   Cursor cursor;
   std::uint32_t item_round = 0;
+  [[maybe_unused]] const std::conditional_t<(kSteps > 0), Turns<kGroups>, int> turns(group);
   for (std::int64_t number = blockIdx.x; number < items_of(a); number += gridDim.x, item_round ^= 1) {
     const ScreenItem item(a, number);
     const std::int64_t first_query = item.query_tile * kQueryTile + warp * 16;
@@ -97,7 +101,19 @@ __device__ void consume(const ScreenArguments& a, Barriers* barriers, const char
         take_starts(reinterpret_cast<const std::int32_t*>(ring + cursor.slot * slot_bytes), sums);
       }
       hopper::products_fence(sums);
-      for (int step = 0; step < shape.steps; step += shape.steps_a_slot) {
+      if constexpr (kSteps > 0) {
+        std::uint64_t queries = hopper::matrix(resident + group * 64 * 16, kQueryTile * 16, 128);
+        std::uint64_t rows = hopper::matrix(ring + cursor.slot * slot_bytes + kStartBytes<Sum>, kTableTile * 16, 128);
+        barrier_wait(&barriers->full[cursor.slot], cursor.round);
+        turns.wait();
+        hopper::products_begin();
+        hopper::multiply_group<kSteps>(sums, queries, rows, kQueryStepBytes >> 4, kTableStepBytes >> 4,
+                                       kStarts ? 1 : 0);
+        hopper::products_commit();
+        turns.pass();
+        cursor.advance(shape.slots);
+      }
+      for (int step = 0; kSteps == 0 && step < shape.steps; step += shape.steps_a_slot) {
         const int steps = min(shape.steps_a_slot, shape.steps - step);
         const char* slot = ring + cursor.slot * slot_bytes + kStartBytes<Sum>;
         const char* query_steps = kStreamQueries ? slot + static_cast<std::size_t>(kTableStepBytes) * shape.steps_a_slot
@@ -133,10 +149,11 @@ __device__ void consume(const ScreenArguments& a, Barriers* barriers, const char
       if (lane == 0) barrier_arrive(&barriers->queries_empty);
     }
   }
+  if constexpr (kSteps > 0) turns.end();
   if (!kAll && lane == 0) a.streams.counts[stream] = min(passed.count, passed.capacity);
 }
 
-template <class Sum, bool kStreamQueries, bool kAll>
+template <class Sum, bool kStreamQueries, bool kAll, int kSteps>
 __global__ void __launch_bounds__(kBlockThreads, 1) screen_kernel(const __grid_constant__ ScreenArguments a) {
   // For other devices there is nothing to compile; they take portable.cu.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -159,7 +176,7 @@ __global__ void __launch_bounds__(kBlockThreads, 1) screen_kernel(const __grid_c
     if (threadIdx.x == kConsumers) feed<Sum, kStreamQueries>(a, barriers, resident, ring);
   } else {
     hopper::take_registers<112>();
-    consume<Sum, kStreamQueries, kAll>(a, barriers, resident, ring);
+    consume<Sum, kStreamQueries, kAll, kSteps>(a, barriers, resident, ring);
   }
 #endif
 }
@@ -195,9 +212,24 @@ struct HopperScreen {
            slot_bytes_of<Sum, kStreamQueries>(shape.steps_a_slot) * shape.slots;
   }
 
+  using Kernel = void (*)(ScreenArguments);
   template <class Sum, bool kStreamQueries, bool kAll>
-  static auto kernel() {
-    return screen_kernel<Sum, kStreamQueries, kAll>;
+  static Kernel kernel(const ScreenShape& shape) {
+    if constexpr (!kStreamQueries && !kAll) {
+      if (shape.steps_a_slot == shape.steps) return kernel_in_turns<Sum, 1>(shape.steps);
+    }
+    return screen_kernel<Sum, kStreamQueries, kAll, 0>;
+  }
+
+ private:
+  /// That of so many steps, from kSteps on.
+  template <class Sum, int kSteps>
+  static Kernel kernel_in_turns(int steps) {
+    if constexpr (kSteps > kMostSteps) {
+      return screen_kernel<Sum, false, false, 0>;
+    } else {
+      return steps == kSteps ? screen_kernel<Sum, false, false, kSteps> : kernel_in_turns<Sum, kSteps + 1>(steps);
+    }
   }
 };
 

@@ -148,12 +148,16 @@ struct Stream {
 };
 
 /// What a lane has of the sums of 16 queries and kSums / 2 rows, [row / 8][query half][row % 2], and the largest of
-/// each four of a query: [2 quad + half].
+/// each four of a query, [2 quad + half], and of each four fours of it, [2 group + half].
 template <class Sum, int kSums>
 struct Quads {
   static constexpr int kQuads = kSums / 8;
+  static constexpr int kGroup = 4;
+  static constexpr int kGroups = kQuads / kGroup;
+  static_assert(kGroups * kGroup == kQuads);
   const Sum (&sums)[kSums];
   Sum largest[2 * kQuads];
+  Sum groups[2 * kGroups];
 
   __device__ __forceinline__ explicit Quads(const Sum (&of)[kSums]) : sums(of) {
 #pragma unroll
@@ -161,13 +165,18 @@ struct Quads {
       const Sum* s = sums + 8 * (q / 2) + 2 * (q % 2);
       largest[q] = larger(larger(s[0], s[1]), larger(s[4], s[5]));
     }
+#pragma unroll
+    for (int g = 0; g < 2 * kGroups; ++g) {
+      const Sum* of = largest + 2 * kGroup * (g / 2) + g % 2;
+      groups[g] = larger(larger(of[0], of[2]), larger(of[4], of[6]));
+    }
   }
 
   /// Whether one of them is not below its query's.
   [[nodiscard]] __device__ __forceinline__ bool passes(const Sum (&least)[2]) const {
-    Sum most[2] = {largest[0], largest[1]};
+    Sum most[2] = {groups[0], groups[1]};
 #pragma unroll
-    for (int q = 2; q < 2 * kQuads; ++q) most[q % 2] = larger(most[q % 2], largest[q]);
+    for (int g = 2; g < 2 * kGroups; ++g) most[g % 2] = larger(most[g % 2], groups[g]);
     return !(most[0] < least[0]) || !(most[1] < least[1]);
   }
 
@@ -175,18 +184,29 @@ struct Quads {
   __device__ __forceinline__ void hand_over(const Sum (&least)[2], Stream& passed, int query, int row,
                                             std::int64_t tile, std::int64_t first_query) const {
     const int lane = static_cast<int>(threadIdx.x % 32);
+    // Few of them as a rule, so that most groups are passed over at once.
+    bool any[2 * kGroups];
+#pragma unroll
+    for (int g = 0; g < 2 * kGroups; ++g) any[g] = __any_sync(kWholeWarp, !(groups[g] < least[g % 2])) != 0;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      unsigned hits[kQuads];
 #pragma unroll
-      for (int q = 0; q < kQuads; ++q) hits[q] = __ballot_sync(kWholeWarp, !(largest[2 * q + half] < least[half]));
+      for (int g = 0; g < kGroups; ++g) {
+        if (!any[2 * g + half]) continue;
+        unsigned hits[kGroup];
 #pragma unroll
-      for (int q = 0; q < kQuads; ++q) {
-        if (hits[q] == 0) continue;
-        const Sum* s = sums + 8 * q + 2 * half;
-        passed.add(hits[q], lane, {score_of_sum(s[0]), score_of_sum(s[1]), score_of_sum(s[4]), score_of_sum(s[5])},
-                   {place_of(query + lane / 4 + 8 * half, row + lane % 4 * 2 + 16 * q),
-                    static_cast<std::uint32_t>(tile), static_cast<std::uint32_t>(first_query), 0});
+        for (int i = 0; i < kGroup; ++i) {
+          hits[i] = __ballot_sync(kWholeWarp, !(largest[2 * (kGroup * g + i) + half] < least[half]));
+        }
+#pragma unroll
+        for (int i = 0; i < kGroup; ++i) {
+          if (hits[i] == 0) continue;
+          const int q = kGroup * g + i;
+          const Sum* s = sums + 8 * q + 2 * half;
+          passed.add(hits[i], lane, {score_of_sum(s[0]), score_of_sum(s[1]), score_of_sum(s[4]), score_of_sum(s[5])},
+                     {place_of(query + lane / 4 + 8 * half, row + lane % 4 * 2 + 16 * q),
+                      static_cast<std::uint32_t>(tile), static_cast<std::uint32_t>(first_query), 0});
+        }
       }
     }
   }
@@ -317,7 +337,7 @@ __device__ __forceinline__ void take_starts(const std::int32_t* starts, std::int
 /// Starts one of the screens, which names the shape of its blocks and its kernels.
 template <class Screen, class Sum, bool kStreamQueries, bool kAll>
 unsigned launch_screen(const Engine& engine, const ScreenArguments& a) {
-  const auto kernel = Screen::template kernel<Sum, kStreamQueries, kAll>();
+  const auto kernel = Screen::template kernel<Sum, kStreamQueries, kAll>(a.shape);
   const std::size_t bytes = Screen::template shared_bytes<Sum, kStreamQueries>(a.shape);
   allow_shared_memory(engine, kernel, bytes);
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(items_of(a), engine.multiprocessors));
