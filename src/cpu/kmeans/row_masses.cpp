@@ -19,7 +19,7 @@ constexpr std::int64_t kBlock = 64;  // chunks, where a row takes next to nothin
 constexpr std::int64_t kWorthShare = 6;
 constexpr std::int64_t kScreenPause = 2;
 constexpr std::int64_t kWideRow = 1024;        // columns of a row before which a cancel is looked for
-constexpr std::int32_t kSeveral = -1;          // in the place of a group's center
+constexpr std::int32_t kMixed = -1;            // in the place of a group's center
 constexpr std::int64_t kBetweenCentres = 256;  // whose keys to a draw are one task
 static_assert(kSeedingChunk % core::kMassParts == 0);
 
@@ -67,7 +67,7 @@ RowMasses::RowMasses(const Context& ctx, const kernels::ClusterTask& task, kerne
     attempt.sums.resize(sums_.size());
     attempt.centre.resize(padded());
   }
-  if (trials > 0) groups_.assign(static_cast<std::size_t>(tree_.sizes[0]), Group{kSeveral, 0});
+  if (trials > 0) groups_.assign(static_cast<std::size_t>(tree_.sizes[0]), Group{kMixed, 0});
   for (Worker& worker : workers_) {
     worker.open.resize(static_cast<std::size_t>(kSeedingChunk * trials));
     worker.counts.resize(static_cast<std::size_t>(trials));
@@ -321,7 +321,7 @@ void RowMasses::note_group(std::int64_t group) {
   Group& its = groups_[static_cast<std::size_t>(group)];
   its = {winners[first], key_of(first)};
   for (std::int64_t row = first + 1; row < end; ++row) {
-    if (winners[row] != winners[first]) its.centre = kSeveral;
+    if (winners[row] != winners[first]) its.centre = kMixed;
     its.greatest = std::max(its.greatest, key_of(row));
   }
 }
