@@ -10,6 +10,12 @@ and the least time of each kind is taken. With --first the first five count inst
 labels of the longest run are compared. The inertia of FAISS and SuperKMeans is that of their labels and centers, in
 float64. `wrong_labels` counts rows of ours that a center other than theirs is nearer to in float64. A peer that cannot
 be imported has an `error`. One JSON line on stdout, or a file (-o).
+
+With --whole each library chooses its own first centers, and the time is that of a whole run of 25 iterations: k-means++
+of vicinal, scikit-learn and scikit-learn-intelex, rows at random of FAISS, and SuperKMeans' own. `seeding_seconds` is
+the part of it that the first centers take: for scikit-learn that of `kmeans_plusplus` alone, for scikit-learn-intelex
+that of a run of one iteration. With --clustered the rows are normal about as many centers as there are clusters, whose
+columns have a deviation of 2.
 """
 
 import argparse
@@ -30,15 +36,23 @@ class Vicinal:
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
 
-    def run(self, iterations):
+    def made(self, init, iterations):
         words = [self.options.command, "kmeans", self.folder / "table.npy", "-c", self.options.clusters, "--init",
-                 self.folder / "centres.npy", "--tolerance", 0, "--max-iterations", iterations, "--threads",
+                 init, "--tolerance", 0, "--max-iterations", iterations, "--threads",
                  self.options.threads, "--device", "cpu", "--json", "-o", self.folder / "found.npz"]
         told = json.loads(subprocess.run(list(map(str, words)), check=True, capture_output=True, text=True).stdout)
         self.about = {key: told["stats"][key] / told["stats"]["assigned"] for key in ("skipped", "rechecked")}
         with np.load(self.folder / "found.npz") as found:
             self.labels, self.centres, self.inertia = found["labels"], found["centres"], told["inertia"]
+        return told
+
+    def run(self, iterations):
+        told = self.made(self.folder / "centres.npy", iterations)
         return told["stats"]["iterate_seconds"], told["iterations"]
+
+    def whole(self, iterations):
+        stats = self.made("k-means++", iterations)["stats"]
+        return stats["seed_seconds"] + stats["iterate_seconds"], stats["seed_seconds"]
 
 
 class ScikitLearn:
@@ -61,6 +75,25 @@ class ScikitLearn:
         seconds = time.perf_counter() - start
         self.labels, self.inertia = model.labels_, float(model.inertia_)
         return seconds, model.n_iter_
+
+    def whole(self, iterations):
+        from sklearn.cluster import kmeans_plusplus
+
+        def fit(iterations):
+            model = self.KMeans(len(self.centres), init="k-means++", n_init=1, max_iter=iterations, tol=0,
+                                algorithm="lloyd", random_state=1, **self.jobs)
+            start = time.perf_counter()
+            model.fit(self.table)
+            return time.perf_counter() - start, float(model.inertia_)
+
+        start = time.perf_counter()
+        if self.jobs:
+            fit(1)
+        else:
+            kmeans_plusplus(self.table, len(self.centres), random_state=1)
+        seeding = time.perf_counter() - start
+        seconds, self.inertia = fit(iterations)
+        return seconds, seeding
 
 
 def inertia_of(table, centres, labels):
@@ -92,14 +125,20 @@ class Faiss:
         self.table, self.centres = np.load(folder / "table.npy"), np.load(folder / "centres.npy")
 
     def run(self, iterations):
+        return self.trained(iterations, self.centres), iterations
+
+    def whole(self, iterations):
+        return self.trained(iterations, None), None
+
+    def trained(self, iterations, first):
         k, d = self.centres.shape
         model = self.faiss.Kmeans(d, k, niter=iterations, max_points_per_centroid=len(self.table), seed=1)
         start = time.perf_counter()
-        model.train(self.table, init_centroids=self.centres)
+        model.train(self.table, init_centroids=first)
         seconds = time.perf_counter() - start
         self.labels = model.index.search(self.table, 1)[1][:, 0]
         self.inertia = inertia_of(self.table, model.centroids, self.labels)
-        return seconds, iterations
+        return seconds
 
 
 class SuperKMeans:
@@ -121,6 +160,41 @@ class SuperKMeans:
         self.inertia = inertia_of(self.table, centres, self.labels)
         return seconds, iterations
 
+    def whole(self, iterations):
+        return self.run(iterations)[0], None
+
+
+def times_of_iterations(options, all_):
+    short, long = (1, 5) if options.first else (5, 25)
+    times = {peer: {short: [], long: []} for peer in all_}
+    for _ in range(options.repeat):
+        for peer, work in all_.items():
+            for iterations in (short, long):
+                seconds, done = work.run(iterations)
+                times[peer][iterations].append((seconds, int(done)))
+    found = {}
+    for peer, work in all_.items():
+        (least, few), (most, many) = min(times[peer][short]), min(times[peer][long])
+        found[peer] = {"ms_an_iteration": 1e3 * (most - least) / max(1, many - few), "iterations": many,
+                       "run_seconds": most, "inertia": work.inertia,
+                       "labels_as_ours": float((work.labels == all_["vicinal"].labels).mean()), **work.about}
+    return found
+
+
+def times_of_whole_runs(options, all_):
+    times = {peer: [] for peer in all_}
+    for _ in range(options.repeat):
+        for peer, work in all_.items():
+            times[peer].append(work.whole(25))
+    return {peer: {"seconds": min(whole for whole, _ in times[peer]),
+                   "seeding_seconds": min((seeding for _, seeding in times[peer] if seeding is not None), default=None),
+                   "inertia": work.inertia, **work.about} for peer, work in all_.items()}
+
+
+def clustered(draws, rows, cols, clusters):
+    centres = 2 * draws.standard_normal((clusters, cols), np.float32)
+    return centres[draws.integers(0, clusters, rows)] + draws.standard_normal((rows, cols), np.float32)
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -132,13 +206,19 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--first", action="store_true", help="time iterations 2 to 5 instead of 6 to 25")
+    parser.add_argument("--whole", action="store_true", help="time whole runs of 25 iterations and their first centers")
+    parser.add_argument("--clustered", action="store_true", help="rows about as many centers as there are clusters")
     parser.add_argument("--peers", default="sklearn,sklearnex,faiss,superkmeans")
     parser.add_argument("--commit", default="")
     parser.add_argument("-o", "--output", type=pathlib.Path, help="where to write the JSON instead")
     options = parser.parse_args()
-    short, long = (1, 5) if options.first else (5, 25)
     draws = np.random.default_rng(0)
-    table = np.load(options.table) if options.table else draws.standard_normal((options.rows, options.cols), np.float32)
+    if options.table:
+        table = np.load(options.table)
+    elif options.clustered:
+        table = clustered(draws, options.rows, options.cols, options.clusters)
+    else:
+        table = draws.standard_normal((options.rows, options.cols), np.float32)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         np.save(folder / "table.npy", np.ascontiguousarray(table, np.float32))
@@ -155,22 +235,13 @@ def main():
                     all_[peer] = ScikitLearn(options, folder, peer == "sklearnex")
             except ImportError as error:
                 missing[peer] = {"error": f"{type(error).__name__}: {error}"}
-        times = {peer: {short: [], long: []} for peer in all_}
         with threadpool_limits(options.threads):
-            for _ in range(options.repeat):
-                for peer, work in all_.items():
-                    for iterations in (short, long):
-                        seconds, done = work.run(iterations)
-                        times[peer][iterations].append((seconds, int(done)))
-    result = {"rows": len(table), "cols": table.shape[1], "clusters": options.clusters, "threads": options.threads}
-    for peer, work in all_.items():
-        (least, few), (most, many) = min(times[peer][short]), min(times[peer][long])
-        result[peer] = {"ms_an_iteration": 1e3 * (most - least) / max(1, many - few), "iterations": many,
-                        "run_seconds": most,
-                        "inertia": work.inertia, "labels_as_ours": float((work.labels == all_["vicinal"].labels).mean()),
-                        **work.about}
-    ours = all_["vicinal"]
-    result["vicinal"]["wrong_labels"] = wrong_labels(table, ours.centres, ours.labels)
+            found = (times_of_whole_runs if options.whole else times_of_iterations)(options, all_)
+    result = {"rows": len(table), "cols": table.shape[1], "clusters": options.clusters, "threads": options.threads,
+              "clustered": options.clustered, **found}
+    if not options.whole:
+        ours = all_["vicinal"]
+        result["vicinal"]["wrong_labels"] = wrong_labels(table, ours.centres, ours.labels)
     result |= missing
     machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
     told = json.dumps({"machine": machine, "date": time.strftime("%Y-%m-%d"), "commit": options.commit,
