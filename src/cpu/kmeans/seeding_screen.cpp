@@ -15,8 +15,8 @@ namespace vicinal::cpu {
 namespace {
 
 constexpr double kMaxReach = 0x1p14;
-constexpr std::int64_t kMaxPrefetched = 8192;  // bytes of a tile
-constexpr double kAlike = 1.25;                // between errors of draws
+constexpr std::int64_t kMaxPrefetched = 32768;  // bytes of a tile
+constexpr double kAlike = 1.25;                 // between errors of draws
 constexpr std::int32_t kNever = -(1 << 30);
 
 }  // namespace
