@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/parallel.hpp"
+#include "simd/dense_kernels.hpp"
 
 namespace vicinal::solver {
 namespace {
@@ -137,7 +138,7 @@ void share_out(const Context& ctx, Symbolic& s) {
       first[t] = std::min(first[t], first[child]);
     }
   }
-  s.factor_bytes = static_cast<std::uint64_t>(s.panel.back()) * sizeof(double);
+  s.factor_bytes = static_cast<std::uint64_t>(s.panel.back() * cpu::kFiveBytes);
   std::vector<char> in_top(s.nodes.size(), 0);
   for (std::int32_t t = 0; t < count; ++t) {
     const std::int32_t parent = s.nodes[t].parent;
@@ -153,13 +154,21 @@ void share_out(const Context& ctx, Symbolic& s) {
     const std::int32_t parent = s.nodes[t].parent;
     s.depth[t] = parent < 0 ? 0 : s.depth[parent] + 1;
   }
+  const auto largest_panel = [&s](std::int32_t begin, std::int32_t end) {
+    std::int64_t largest = 0;
+    for (std::int32_t t = begin; t < end; ++t) largest = std::max(largest, s.panel[t + 1] - s.panel[t]);
+    return static_cast<std::uint64_t>(largest) * sizeof(double);
+  };
   std::uint64_t roots = 0;
+  std::uint64_t panel = 0;  // of a worker within a tree
   for (const auto& [begin, end] : s.trees) {
+    panel = std::max(panel, largest_panel(begin, end));
     roots += static_cast<std::uint64_t>(s.below(end - 1) * s.below(end - 1)) * sizeof(double);
     stack_up(s, begin, end);
   }
   const auto stacks = static_cast<std::uint64_t>(s.most_stacked[0] + s.most_stacked[1]) * sizeof(double);
-  s.front_bytes = roots + static_cast<std::uint64_t>(ctx.threads()) * stacks + most_waiting(s, 0, count, in_top);
+  s.front_bytes = roots + static_cast<std::uint64_t>(ctx.threads()) * (stacks + panel) + largest_panel(0, count) +
+                  most_waiting(s, 0, count, in_top);
 }
 
 }  // namespace

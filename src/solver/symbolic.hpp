@@ -24,7 +24,7 @@ struct Symbolic {
   std::array<std::int64_t, 2> most_stacked{};  ///< numbers of squares that wait within a tree, by depth % 2
   std::int64_t fill = 0;                       ///< entries of L on and below its diagonal
   double flops = 0;                            ///< multiplications and additions of the factor
-  std::uint64_t factor_bytes = 0;              ///< panels
+  std::uint64_t factor_bytes = 0;              ///< panels, in five bytes a number
   std::uint64_t front_bytes = 0;               ///< at most, of fronts that wait while `threads` work
 
   /// Of this description: each node's rows, and some words.

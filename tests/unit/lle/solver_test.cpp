@@ -22,7 +22,8 @@ TEST(Factor, SolvesWhatItWasMadeOf) {
       for (const int count : {1, 3}) {
         const Context ctx = threads(count, isa);
         const Ordered made = ordered(ctx, grid(side, side == 40), side);
-        // Shifted down by one: definite and well conditioned, so that the residual is a matter of roundings.
+        // Shifted down by one: definite and well conditioned, so that the residual is a matter of roundings, which are
+        // those of panels in five bytes a number.
         const Factor factor(ctx, made.a, made.in, made.symbolic, {-1, 0.5});
         EXPECT_EQ(factor.negative(), 0);
         const std::int64_t n = made.a.points;
@@ -38,7 +39,7 @@ TEST(Factor, SolvesWhatItWasMadeOf) {
         for (std::int64_t i = 0; i < n; ++i) {
           for (std::int64_t c = 0; c < 8; ++c) {
             const double own = solved.row(i)[c] * (1 + (i + 1 == n ? 0.5 : 0));
-            EXPECT_TRUE(std::abs(back.row(i)[c] + own - x.row(i)[c]) <= 1e-12) << side << ", row " << i;
+            EXPECT_TRUE(std::abs(back.row(i)[c] + own - x.row(i)[c]) <= 0x1p-31) << side << ", row " << i;
           }
         }
       }
@@ -70,6 +71,29 @@ TEST(Factor, CountsWithoutKeepingPanels) {
     EXPECT_GT(factor.negative(), 0);
     for (const int count : {1, 2, 3}) {
       EXPECT_EQ(negative_pivots(threads(count), made.a, made.in, made.symbolic, {shift, 0}), factor.negative());
+    }
+  }
+}
+
+// Numbers of a panel take five bytes; beside it, its front is made in float64.
+TEST(Factor, TakesWhatThePlanSays) {
+  for (const Point side : {3, 40, 120}) {
+    for (const int count : {1, 3}) {
+      const Ordered made = ordered(threads(count), grid(side), side);
+      const Symbolic& s = made.symbolic;
+      EXPECT_EQ(s.factor_bytes, 5 * static_cast<std::uint64_t>(s.panel.back()));
+      std::int64_t largest = 0;
+      for (std::size_t t = 0; t < s.nodes.size(); ++t) largest = std::max(largest, s.panel[t + 1] - s.panel[t]);
+      std::int64_t of_worker = s.most_stacked[0] + s.most_stacked[1];
+      std::int64_t of_tree = 0;
+      std::int64_t waiting = 0;
+      for (const auto& [begin, end] : s.trees) {
+        waiting += s.below(end - 1) * s.below(end - 1);
+        for (std::int32_t t = begin; t < end; ++t) of_tree = std::max(of_tree, s.panel[t + 1] - s.panel[t]);
+      }
+      of_worker += of_tree;
+      const auto numbers = static_cast<std::uint64_t>(waiting + largest + count * of_worker);
+      EXPECT_GE(s.front_bytes, numbers * sizeof(double)) << side << ", " << count;
     }
   }
 }
