@@ -25,6 +25,7 @@ using cpu::kDenseWidth;
 
 constexpr std::int64_t kSolveRows = 256;
 constexpr std::int64_t kUpdatedColumns = 3 * kDenseWidth;
+constexpr std::int64_t kSquare = 0;  // in place of a step: that of square_column
 
 bool columns_ascend(const Context& ctx, const LocalRows& a) {
   std::atomic<bool> ascend = true;
@@ -76,7 +77,7 @@ class Assembly {
     std::int64_t below;
     std::int64_t height;  // own + below
     double* panel;        // [height, own]
-    double* square;       // [below, below]
+    double* square;       // [square_room(below)]
     double* pivots;       // [own]
   };
 
@@ -105,7 +106,7 @@ class Assembly {
             .b_step = f.height,
             .scale = f.pivots,
             .c = f.square,
-            .c_step = f.below});
+            .c_step = kSquare});
     if (high_ != nullptr) keep(f, s_.panel[t]);
   }
 
@@ -124,7 +125,7 @@ class Assembly {
   }
 
   double* square_of(std::int32_t t, bool stacked, int worker) {
-    const std::int64_t size = s_.below(t) * s_.below(t);
+    const std::int64_t size = square_room(s_.below(t));
     if (!stacked) {
       waiting_[t].reserve(size);
       return waiting_[t].data();
@@ -141,7 +142,7 @@ class Assembly {
     if (squares_[t] == waiting_[t].data()) {
       waiting_[t] = core::AlignedArray<double>();
     } else {
-      rooms_[worker].used[s_.depth[t] % 2] -= s_.below(t) * s_.below(t);
+      rooms_[worker].used[s_.depth[t] % 2] -= square_room(s_.below(t));
     }
   }
 
@@ -188,7 +189,7 @@ class Assembly {
       // An update writes above the diagonal only within its tile.
       const std::int64_t from = task * kDenseWidth / kDenseTile * kDenseTile;
       for (std::int64_t j = task * kDenseWidth; j < std::min(f.below, (task + 1) * kDenseWidth); ++j) {
-        std::fill_n(f.square + j * f.below + from, f.below - from, 0.0);
+        std::fill_n(f.square + square_column(f.below, j) + from, f.below - from, 0.0);
       }
     });
     for (const std::int32_t child : s_.children[t]) {
@@ -201,11 +202,11 @@ class Assembly {
           while (runs[of_column].end <= j) ++of_column;
           const std::int64_t at = runs[of_column].at + j - runs[of_column].begin;
           // Rows ascend in both, so that what is below the diagonal stays there.
-          double* to = at < f.own ? f.panel + at * f.height : f.square + (at - f.own) * f.below - f.own;
+          double* to = at < f.own ? f.panel + at * f.height : f.square + square_column(f.below, at - f.own) - f.own;
           for (std::size_t r = of_column; r < runs.size(); ++r) {
             const std::int64_t top = std::max(runs[r].begin, j);
             double* const rows = to + runs[r].at + top - runs[r].begin;
-            const double* const added = from + j * size + top;
+            const double* const added = from + square_column(size, j) + top;
             for (std::int64_t i = 0; i < runs[r].end - top; ++i) rows[i] += added[i];
           }
         }
@@ -302,7 +303,8 @@ class Assembly {
       tile.n = std::min(kDenseTile, all.n - j);
       tile.a += i;
       tile.b += j;
-      tile.c += j * all.c_step + i;
+      tile.c += (all.c_step == kSquare ? square_column(all.m, j) : j * all.c_step) + i;
+      if (all.c_step == kSquare) tile.c_step = all.m - j;
       tile.shift = i - j;
       tile.room = packed.data();
       kernels_.update(tile);

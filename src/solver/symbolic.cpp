@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "core/parallel.hpp"
-#include "simd/dense_kernels.hpp"
 
 namespace vicinal::solver {
 namespace {
@@ -95,9 +94,9 @@ void stack_up(Symbolic& s, std::int32_t begin, std::int32_t end) {
   std::array<std::int64_t, 2> waiting{};
   for (std::int32_t t = begin; t + 1 < end; ++t) {
     const int parity = s.depth[t] % 2;
-    waiting[parity] += s.below(t) * s.below(t);
+    waiting[parity] += square_room(s.below(t));
     s.most_stacked[parity] = std::max(s.most_stacked[parity], waiting[parity]);
-    for (const std::int32_t child : s.children[t]) waiting[1 - parity] -= s.below(child) * s.below(child);
+    for (const std::int32_t child : s.children[t]) waiting[1 - parity] -= square_room(s.below(child));
   }
 }
 
@@ -107,7 +106,7 @@ std::uint64_t most_waiting(const Symbolic& s, std::int32_t begin, std::int32_t e
   std::uint64_t waiting = 0;
   std::uint64_t most = 0;
   const auto front = [&](std::int32_t t) {
-    return static_cast<std::uint64_t>(s.below(t) * s.below(t)) * sizeof(double);
+    return static_cast<std::uint64_t>(square_room(s.below(t))) * sizeof(double);
   };
   for (std::int32_t t = begin; t < end; ++t) {
     if (counted[t] == 0) continue;
@@ -163,7 +162,7 @@ void share_out(const Context& ctx, Symbolic& s) {
   std::uint64_t panel = 0;  // of a worker within a tree
   for (const auto& [begin, end] : s.trees) {
     panel = std::max(panel, largest_panel(begin, end));
-    roots += static_cast<std::uint64_t>(s.below(end - 1) * s.below(end - 1)) * sizeof(double);
+    roots += static_cast<std::uint64_t>(square_room(s.below(end - 1))) * sizeof(double);
     stack_up(s, begin, end);
   }
   const auto stacks = static_cast<std::uint64_t>(s.most_stacked[0] + s.most_stacked[1]) * sizeof(double);

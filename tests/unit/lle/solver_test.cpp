@@ -88,13 +88,26 @@ TEST(Factor, TakesWhatThePlanSays) {
       std::int64_t of_tree = 0;
       std::int64_t waiting = 0;
       for (const auto& [begin, end] : s.trees) {
-        waiting += s.below(end - 1) * s.below(end - 1);
+        waiting += square_room(s.below(end - 1));
         for (std::int32_t t = begin; t < end; ++t) of_tree = std::max(of_tree, s.panel[t + 1] - s.panel[t]);
       }
       of_worker += of_tree;
       const auto numbers = static_cast<std::uint64_t>(waiting + largest + count * of_worker);
       EXPECT_GE(s.front_bytes, numbers * sizeof(double)) << side << ", " << count;
     }
+  }
+}
+
+// Squares keep their lower triangles, tile by tile: columns do not meet.
+TEST(Factor, SquaresHaveRoomForTheirLowerTriangles) {
+  for (const std::int64_t side : {0, 1, 191, 192, 193, 500, 961}) {
+    std::int64_t end = 0;  // of the column before
+    for (std::int64_t j = 0; j < side; ++j) {
+      const std::int64_t first = square_column(side, j) + j / cpu::kDenseTile * cpu::kDenseTile;
+      EXPECT_EQ(first, end) << side << ", " << j;
+      end = square_column(side, j) + side;
+    }
+    EXPECT_EQ(square_room(side), end) << side;
   }
 }
 
