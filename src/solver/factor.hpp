@@ -6,7 +6,8 @@
 // Panels are kept in five bytes a number, off by u = 2^-32 of itself at most. x'M x is |D^1/2 L'x|^2, so that its root
 // changes by |D^1/2 E'x|, |E| <= u |L|: about u |x| of rows of A of length one, as the rows of L D^1/2 have the lengths
 // of M's columns. The square of that, 5e-20, is less than what a pivot is replaced for (formulas/lle/pivot.hpp) and
-// than what float64 rounds a pivot by, 1e-16: so nothing is lost that the factor had found.
+// than what float64 rounds a pivot by, 1e-16. Below that, where tables are degenerate, the iteration takes a step more
+// at times.
 #pragma once
 
 #include <cstdint>
