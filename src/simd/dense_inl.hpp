@@ -138,28 +138,92 @@ HWY_INLINE void load_four(const double* x, std::int64_t width, std::int64_t cols
   for (std::int64_t b = 0; b < 4; ++b) to[b] = b < cols ? hn::LoadU(lanes, x + b * width) : hn::Zero(lanes);
 }
 
+using Bits = hn::Vec<hn::RebindToUnsigned<Lanes>>;
+constexpr int kDropped = 21;  // bits of a float64 beyond the 32 that are kept
+constexpr std::uint64_t kHalf = std::uint64_t{1} << (kDropped - 1);
+constexpr std::uint64_t kUpper = ~std::uint64_t{0} << (kDropped + 8);
+
+HWY_INLINE void shorten_lanes(const double* from, float* high, std::uint8_t* low) {
+  const Lanes lanes;
+  const hn::RebindToUnsigned<Lanes> words;
+  const Bits bits = hn::Add(hn::BitCast(words, hn::LoadU(lanes, from)), hn::Set(words, kHalf));
+  const hn::Rebind<float, Lanes> floats;
+  hn::StoreU(hn::DemoteTo(floats, hn::BitCast(lanes, hn::And(bits, hn::Set(words, kUpper)))), floats, high);
+  const hn::Rebind<std::uint8_t, Lanes> bytes;
+  hn::StoreU(hn::TruncateTo(bytes, hn::ShiftRight<kDropped>(bits)), bytes, low);
+}
+
+HWY_INLINE Vec widened_lanes(const float* high, const std::uint8_t* low) {
+  const Lanes lanes;
+  const hn::RebindToUnsigned<Lanes> words;
+  const Bits upper = hn::BitCast(words, hn::PromoteTo(lanes, hn::LoadU(hn::Rebind<float, Lanes>(), high)));
+  const auto bytes = hn::LoadU(hn::Rebind<std::uint8_t, Lanes>(), low);
+  const Bits lower = hn::PromoteTo(words, hn::PromoteTo(hn::Rebind<std::uint32_t, Lanes>(), bytes));
+  return hn::BitCast(lanes, hn::Or(upper, hn::ShiftLeft<kDropped>(lower)));
+}
+
+inline void shorten(const double* from, std::int64_t count, float* high, std::uint8_t* low) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) shorten_lanes(from + i, high + i, low + i);
+  if (i == count) return;
+  double rest[kLanes] = {};
+  float rest_high[kLanes];
+  std::uint8_t rest_low[kLanes];
+  for (std::int64_t l = 0; i + l < count; ++l) rest[l] = from[i + l];
+  shorten_lanes(rest, rest_high, rest_low);
+  for (std::int64_t l = 0; i + l < count; ++l) {
+    high[i + l] = rest_high[l];
+    low[i + l] = rest_low[l];
+  }
+}
+
+constexpr std::int64_t kWideRows = 64;
+
+// Rows [r, r + rows) of the columns [c, c + cols) of a panel, as float64: column b from b * kWideRows on.
+HWY_INLINE void widen(const PanelProduct& panel, std::int64_t c, std::int64_t cols, std::int64_t r, std::int64_t rows,
+                      double* to) {
+  const Lanes lanes;
+  for (std::int64_t b = 0; b < cols; ++b, to += kWideRows) {
+    const FiveBytes from = panel.l.from((c + b) * panel.l_step + r);
+    std::int64_t i = 0;
+    for (; i + kLanes <= rows; i += kLanes) hn::Store(widened_lanes(from.high + i, from.low + i), lanes, to + i);
+    if (i == rows) continue;
+    float high[kLanes] = {};
+    std::uint8_t low[kLanes] = {};
+    for (std::int64_t l = 0; i + l < rows; ++l) {
+      high[l] = from.high[i + l];
+      low[l] = from.low[i + l];
+    }
+    hn::Store(widened_lanes(high, low), lanes, to + i);
+  }
+}
+
 // Four columns at a time: y is loaded and stored once for them.
 inline void down(const PanelProduct& panel, const double* x, double* y) {
   const Lanes lanes;
   const std::int64_t width = panel.width;
+  alignas(64) double l[4 * kWideRows];
   for (std::int64_t c = 0; c < panel.k; c += 4) {
     const std::int64_t cols = panel.k - c < 4 ? panel.k - c : 4;
-    const double* l = panel.l + c * panel.l_step;
-    for (std::int64_t w = 0; w < width; w += kLanes) {
-      Vec from[4];
-      load_four(x + c * width + w, width, cols, from);
-      for (std::int64_t r = 0; r < panel.m; ++r) {
-        double* to = y + r * width + w;
-        Vec sum = hn::LoadU(lanes, to);
-        if (cols == 4) {
+    for (std::int64_t first = 0; first < panel.m; first += kWideRows) {
+      const std::int64_t rows = panel.m - first < kWideRows ? panel.m - first : kWideRows;
+      widen(panel, c, cols, first, rows, l);
+      for (std::int64_t w = 0; w < width; w += kLanes) {
+        Vec from[4];
+        load_four(x + c * width + w, width, cols, from);
+        for (std::int64_t r = 0; r < rows; ++r) {
+          double* to = y + (first + r) * width + w;
+          Vec sum = hn::LoadU(lanes, to);
+          if (cols == 4) {
 #pragma GCC unroll 4
-          for (int b = 0; b < 4; ++b) sum = hn::NegMulAdd(hn::Set(lanes, l[b * panel.l_step + r]), from[b], sum);
-        } else {
-          for (std::int64_t b = 0; b < cols; ++b) {
-            sum = hn::NegMulAdd(hn::Set(lanes, l[b * panel.l_step + r]), from[b], sum);
+            for (int b = 0; b < 4; ++b) sum = hn::NegMulAdd(hn::Set(lanes, l[b * kWideRows + r]), from[b], sum);
+          } else {
+            for (std::int64_t b = 0; b < cols; ++b) {
+              sum = hn::NegMulAdd(hn::Set(lanes, l[b * kWideRows + r]), from[b], sum);
+            }
           }
+          hn::StoreU(sum, lanes, to);
         }
-        hn::StoreU(sum, lanes, to);
       }
     }
   }
@@ -168,27 +232,33 @@ inline void down(const PanelProduct& panel, const double* x, double* y) {
 inline void up(const PanelProduct& panel, const double* y, double* x) {
   const std::int64_t width = panel.width;
   const Lanes lanes;
+  alignas(64) double l[4 * kWideRows];
   for (std::int64_t c = 0; c < panel.k; c += 4) {
     const std::int64_t cols = panel.k - c < 4 ? panel.k - c : 4;
-    const double* l = panel.l + c * panel.l_step;
-    for (std::int64_t w = 0; w < width; w += kLanes) {
-      Vec sums[4];
-      load_four(x + c * width + w, width, cols, sums);
-      if (cols == 4) {
-        for (std::int64_t r = 0; r < panel.m; ++r) {
-          const Vec from = hn::LoadU(lanes, y + r * width + w);
+    for (std::int64_t first = 0; first < panel.m; first += kWideRows) {
+      const std::int64_t rows = panel.m - first < kWideRows ? panel.m - first : kWideRows;
+      widen(panel, c, cols, first, rows, l);
+      for (std::int64_t w = 0; w < width; w += kLanes) {
+        Vec sums[4];
+        load_four(x + c * width + w, width, cols, sums);
+        if (cols == 4) {
+          for (std::int64_t r = 0; r < rows; ++r) {
+            const Vec from = hn::LoadU(lanes, y + (first + r) * width + w);
 #pragma GCC unroll 4
-          for (int b = 0; b < 4; ++b) sums[b] = hn::NegMulAdd(hn::Set(lanes, l[b * panel.l_step + r]), from, sums[b]);
-        }
-      } else {
-        for (std::int64_t r = 0; r < panel.m; ++r) {
-          const Vec from = hn::LoadU(lanes, y + r * width + w);
-          for (std::int64_t b = 0; b < cols; ++b) {
-            sums[b] = hn::NegMulAdd(hn::Set(lanes, l[b * panel.l_step + r]), from, sums[b]);
+            for (int b = 0; b < 4; ++b) {
+              sums[b] = hn::NegMulAdd(hn::Set(lanes, l[b * kWideRows + r]), from, sums[b]);
+            }
+          }
+        } else {
+          for (std::int64_t r = 0; r < rows; ++r) {
+            const Vec from = hn::LoadU(lanes, y + (first + r) * width + w);
+            for (std::int64_t b = 0; b < cols; ++b) {
+              sums[b] = hn::NegMulAdd(hn::Set(lanes, l[b * kWideRows + r]), from, sums[b]);
+            }
           }
         }
+        for (std::int64_t b = 0; b < cols; ++b) hn::StoreU(sums[b], lanes, x + (c + b) * width + w);
       }
-      for (std::int64_t b = 0; b < cols; ++b) hn::StoreU(sums[b], lanes, x + (c + b) * width + w);
     }
   }
 }
@@ -196,7 +266,7 @@ inline void up(const PanelProduct& panel, const double* y, double* x) {
 }  // namespace dense
 
 constexpr DenseKernels make_dense_kernels() {
-  return {dense::update, dense::solve, dense::down, dense::up};
+  return {dense::update, dense::solve, dense::down, dense::up, dense::shorten};
 }
 
 }  // namespace VICINAL_SIMD_NAMESPACE

@@ -40,11 +40,22 @@ struct DenseSolve {
 };
 inline constexpr std::int64_t kDenseWidth = 32;  ///< most columns of a diagonal block
 
+/// Numbers in five bytes each: a float64 rounded to 32 bits, of which a float32 holds the upper 24, and a byte those
+/// below. Magnitudes of at least 2^-126 and below 2^127 are off by at most 2^-32 of themselves, lesser ones by less
+/// than 2^-148.
+struct FiveBytes {
+  const float* high = nullptr;
+  const std::uint8_t* low = nullptr;
+
+  [[nodiscard]] FiveBytes from(std::int64_t i) const noexcept { return {high + i, low + i}; }
+};
+inline constexpr std::int64_t kFiveBytes = 5;
+
 /// A panel l [m, k], column by column, and vectors side by side, row by row, `width` a multiple of eight.
 struct PanelProduct {
   std::int64_t m = 0;
   std::int64_t k = 0;
-  const double* l = nullptr;
+  FiveBytes l;
   std::int64_t l_step = 0;
   std::int64_t width = 0;
 };
@@ -54,6 +65,7 @@ struct DenseKernels {
   void (*solve)(const DenseSolve& task);
   void (*down)(const PanelProduct& panel, const double* x, double* y);  ///< y[r] -= sum_c l[r, c] x[c]
   void (*up)(const PanelProduct& panel, const double* y, double* x);    ///< x[c] -= sum_r l[r, c] y[r]
+  void (*shorten)(const double* from, std::int64_t count, float* high, std::uint8_t* low);  ///< as FiveBytes
 };
 
 /// The table for an instruction set in use (never `automatic`).

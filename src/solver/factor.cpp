@@ -1,8 +1,8 @@
 // The numeric factor. See factor.hpp.
 //
-// A front is two arrays: the node's panel, own + below rows by own columns, which stays, and what it takes from the
-// rows below, a square that its parent adds in and that is then forgotten. Only lower triangles are meant; what stands
-// above a diagonal is never read.
+// A front is two arrays: the node's panel, own + below rows by own columns, which is kept in five bytes a number or not
+// at all, and what it takes from the rows below, a square that its parent adds in and that is then forgotten. Only
+// lower triangles are meant; what stands above a diagonal is never read.
 //
 // Squares within a subtree that one worker takes lie on two stacks of that worker, which the next subtree uses again:
 // on the one or the other as the node's depth is even or odd. Nodes come in postorder, so when a node is eliminated all
@@ -25,6 +25,7 @@ using cpu::kDenseWidth;
 
 constexpr std::int64_t kSolveRows = 256;
 constexpr std::int64_t kUpdatedColumns = 3 * kDenseWidth;
+constexpr std::int64_t kSquare = 0;  // in place of a step: that of square_column
 
 bool columns_ascend(const Context& ctx, const LocalRows& a) {
   std::atomic<bool> ascend = true;
@@ -40,15 +41,16 @@ bool columns_ascend(const Context& ctx, const LocalRows& a) {
 /// The work of one factor.
 class Assembly {
  public:
-  /// `panels` [s.panel.back()], or null: they are forgotten. `pivots` [n].
+  /// `high`, `low` [s.panel.back()], or null: panels are forgotten. `pivots` [n].
   Assembly(const Context& ctx, const LocalRows& a, const Incidence& in, const Symbolic& s, const Pencil& pencil,
-           double* panels, double* pivots)
+           float* high, std::uint8_t* low, double* pivots)
       : ctx_(ctx),
         a_(a),
         in_(in),
         s_(s),
         pencil_(pencil),
-        panels_(panels),
+        high_(high),
+        low_(low),
         pivots_(pivots),
         kernels_(cpu::dense_kernels(ctx.isa())),
         ascending_(columns_ascend(ctx, a)),
@@ -75,7 +77,7 @@ class Assembly {
     std::int64_t below;
     std::int64_t height;  // own + below
     double* panel;        // [height, own]
-    double* square;       // [below, below]
+    double* square;       // [square_room(below)]
     double* pivots;       // [own]
   };
 
@@ -84,14 +86,14 @@ class Assembly {
     std::vector<std::int32_t> place;                  // [n] of rows in the front
     std::array<core::AlignedArray<double>, 2> stack;  // squares of a subtree, by the depth's parity
     std::array<std::int64_t, 2> used{};
-    core::AlignedArray<double> panel;  // of a front whose panel is forgotten
+    core::AlignedArray<double> panel;  // of a front
     core::AlignedArray<double> packed;
   };
 
   // `stacked`: the node is not the root of a worker's subtree, nor above one.
   void eliminate(std::int32_t t, bool stacked, int worker) {
     Front f{s_.own(t), s_.below(t), s_.own(t) + s_.below(t), nullptr, nullptr, pivots_ + s_.nodes[t].begin};
-    f.panel = panels_ != nullptr ? panels_ + s_.panel[t] : forgotten_panel(f.height * f.own, worker);
+    f.panel = panel_of(f.height * f.own, worker);
     f.square = squares_[t] = square_of(t, stacked, worker);
     assemble(t, f, worker);
     for (std::int64_t begin = 0; begin < f.own; begin += kUpdatedColumns) eliminate_columns(f, begin);
@@ -104,17 +106,26 @@ class Assembly {
             .b_step = f.height,
             .scale = f.pivots,
             .c = f.square,
-            .c_step = f.below});
+            .c_step = kSquare});
+    if (high_ != nullptr) keep(f, s_.panel[t]);
   }
 
-  double* forgotten_panel(std::int64_t size, int worker) {
+  void keep(const Front& f, std::int64_t at) const {
+    core::parallel_for(ctx_, tiles_of(f.own, kDenseWidth), [&](std::int64_t task, int /*worker*/) {
+      const std::int64_t begin = task * kDenseWidth * f.height;
+      const std::int64_t end = std::min(f.own, (task + 1) * kDenseWidth) * f.height;
+      kernels_.shorten(f.panel + begin, end - begin, high_ + at + begin, low_ + at + begin);
+    });
+  }
+
+  double* panel_of(std::int64_t size, int worker) {
     core::AlignedArray<double>& panel = rooms_[worker].panel;
     panel.reserve(size);
     return panel.data();
   }
 
   double* square_of(std::int32_t t, bool stacked, int worker) {
-    const std::int64_t size = s_.below(t) * s_.below(t);
+    const std::int64_t size = square_room(s_.below(t));
     if (!stacked) {
       waiting_[t].reserve(size);
       return waiting_[t].data();
@@ -131,7 +142,7 @@ class Assembly {
     if (squares_[t] == waiting_[t].data()) {
       waiting_[t] = core::AlignedArray<double>();
     } else {
-      rooms_[worker].used[s_.depth[t] % 2] -= s_.below(t) * s_.below(t);
+      rooms_[worker].used[s_.depth[t] % 2] -= square_room(s_.below(t));
     }
   }
 
@@ -178,7 +189,7 @@ class Assembly {
       // An update writes above the diagonal only within its tile.
       const std::int64_t from = task * kDenseWidth / kDenseTile * kDenseTile;
       for (std::int64_t j = task * kDenseWidth; j < std::min(f.below, (task + 1) * kDenseWidth); ++j) {
-        std::fill_n(f.square + j * f.below + from, f.below - from, 0.0);
+        std::fill_n(f.square + square_column(f.below, j) + from, f.below - from, 0.0);
       }
     });
     for (const std::int32_t child : s_.children[t]) {
@@ -191,11 +202,11 @@ class Assembly {
           while (runs[of_column].end <= j) ++of_column;
           const std::int64_t at = runs[of_column].at + j - runs[of_column].begin;
           // Rows ascend in both, so that what is below the diagonal stays there.
-          double* to = at < f.own ? f.panel + at * f.height : f.square + (at - f.own) * f.below - f.own;
+          double* to = at < f.own ? f.panel + at * f.height : f.square + square_column(f.below, at - f.own) - f.own;
           for (std::size_t r = of_column; r < runs.size(); ++r) {
             const std::int64_t top = std::max(runs[r].begin, j);
             double* const rows = to + runs[r].at + top - runs[r].begin;
-            const double* const added = from + j * size + top;
+            const double* const added = from + square_column(size, j) + top;
             for (std::int64_t i = 0; i < runs[r].end - top; ++i) rows[i] += added[i];
           }
         }
@@ -292,7 +303,8 @@ class Assembly {
       tile.n = std::min(kDenseTile, all.n - j);
       tile.a += i;
       tile.b += j;
-      tile.c += j * all.c_step + i;
+      tile.c += (all.c_step == kSquare ? square_column(all.m, j) : j * all.c_step) + i;
+      if (all.c_step == kSquare) tile.c_step = all.m - j;
       tile.shift = i - j;
       tile.room = packed.data();
       kernels_.update(tile);
@@ -304,7 +316,8 @@ class Assembly {
   const Incidence& in_;
   const Symbolic& s_;
   Pencil pencil_;
-  double* panels_;
+  float* high_;
+  std::uint8_t* low_;
   double* pivots_;
   const cpu::DenseKernels& kernels_;
   bool ascending_;  // the columns of all blocks: a row of M is then added up without looking at those before it
@@ -320,8 +333,11 @@ std::int64_t negative_of(const std::vector<double>& pivots) {
 }  // namespace
 
 Factor::Factor(const Context& ctx, const LocalRows& a, const Incidence& in, const Symbolic& s, const Pencil& pencil)
-    : s_(s), panels_(std::max<std::int64_t>(1, s.panel.back())), pivots_(static_cast<std::size_t>(a.points)) {
-  Assembly(ctx, a, in, s, pencil, panels_.data(), pivots_.data()).run();
+    : s_(s),
+      high_(std::max<std::int64_t>(1, s.panel.back())),
+      low_(std::max<std::int64_t>(1, s.panel.back())),
+      pivots_(static_cast<std::size_t>(a.points)) {
+  Assembly(ctx, a, in, s, pencil, high_.data(), low_.data(), pivots_.data()).run();
 }
 
 std::int64_t Factor::negative() const noexcept {
@@ -331,7 +347,7 @@ std::int64_t Factor::negative() const noexcept {
 std::int64_t negative_pivots(const Context& ctx, const LocalRows& a, const Incidence& in, const Symbolic& s,
                              const Pencil& pencil) {
   std::vector<double> pivots(static_cast<std::size_t>(a.points));
-  Assembly(ctx, a, in, s, pencil, nullptr, pivots.data()).run();
+  Assembly(ctx, a, in, s, pencil, nullptr, nullptr, pivots.data()).run();
   return negative_of(pivots);
 }
 

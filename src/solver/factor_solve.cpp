@@ -14,13 +14,14 @@ constexpr std::int64_t kChunkRows = 1024;  // of a panel, a task
 constexpr std::int64_t kChunkColumns = 16;
 constexpr std::int64_t kTogether = 4;  // columns that a kernel passes over x for at once
 
+using cpu::FiveBytes;
 using cpu::PanelProduct;
 
 // One panel and the rows of x that belong to it, side by side in memory: own, then those below.
 struct Step {
   const Context& ctx;
   const cpu::DenseKernels& kernels;
-  const double* panel;
+  FiveBytes panel;
   std::int64_t own;
   std::int64_t height;
   std::int64_t width;
@@ -31,16 +32,17 @@ struct Step {
       for (std::int64_t first = begin; first < end; first += kTogether) {
         const std::int64_t last = std::min(end, first + kTogether);
         for (std::int64_t c = first; c + 1 < last; ++c) {
-          kernels.down({last - c - 1, 1, panel + c * height + c + 1, height, width}, x + c * width,
+          kernels.down({last - c - 1, 1, panel.from(c * height + c + 1), height, width}, x + c * width,
                        x + (c + 1) * width);
         }
-        kernels.down({end - last, last - first, panel + first * height + last, height, width}, x + first * width,
+        kernels.down({end - last, last - first, panel.from(first * height + last), height, width}, x + first * width,
                      x + last * width);
       }
       core::parallel_for(ctx, tiles_of(height - end, kChunkRows), [&](std::int64_t task, int /*worker*/) {
         const std::int64_t from = end + task * kChunkRows;
-        kernels.down({std::min(kChunkRows, height - from), end - begin, panel + begin * height + from, height, width},
-                     x + begin * width, x + from * width);
+        kernels.down(
+            {std::min(kChunkRows, height - from), end - begin, panel.from(begin * height + from), height, width},
+            x + begin * width, x + from * width);
       });
     }
   }
@@ -50,16 +52,17 @@ struct Step {
       const std::int64_t end = std::min(own, begin + kBlock);
       core::parallel_for(ctx, tiles_of(end - begin, kChunkColumns), [&](std::int64_t task, int /*worker*/) {
         const std::int64_t from = begin + task * kChunkColumns;
-        kernels.up({height - end, std::min(kChunkColumns, end - from), panel + from * height + end, height, width},
+        kernels.up({height - end, std::min(kChunkColumns, end - from), panel.from(from * height + end), height, width},
                    x + end * width, x + from * width);
       });
       for (std::int64_t first = begin + tiles_of(end - begin, kTogether) * kTogether - kTogether; first >= begin;
            first -= kTogether) {
         const std::int64_t last = std::min(end, first + kTogether);
-        kernels.up({end - last, last - first, panel + first * height + last, height, width}, x + last * width,
+        kernels.up({end - last, last - first, panel.from(first * height + last), height, width}, x + last * width,
                    x + first * width);
         for (std::int64_t c = last - 2; c >= first; --c) {
-          kernels.up({last - c - 1, 1, panel + c * height + c + 1, height, width}, x + (c + 1) * width, x + c * width);
+          kernels.up({last - c - 1, 1, panel.from(c * height + c + 1), height, width}, x + (c + 1) * width,
+                     x + c * width);
         }
       }
     }
@@ -71,8 +74,9 @@ struct Step {
 void Factor::solve(const Context& ctx, Vectors& x) const {
   const cpu::DenseKernels& kernels = cpu::dense_kernels(ctx.isa());
   const std::int64_t q = x.width;
+  const FiveBytes panels{high_.data(), low_.data()};
   const auto step = [&](std::int32_t t) {
-    return Step{ctx, kernels, panels_.data() + s_.panel[t], s_.own(t), s_.own(t) + s_.below(t), q};
+    return Step{ctx, kernels, panels.from(s_.panel[t]), s_.own(t), s_.own(t) + s_.below(t), q};
   };
   // Gathered rows of a front: own ones come from x; those below, down: what is taken from them, up: their values.
   const auto scatter = [&](std::int32_t t, const double* from) {

@@ -94,9 +94,9 @@ void stack_up(Symbolic& s, std::int32_t begin, std::int32_t end) {
   std::array<std::int64_t, 2> waiting{};
   for (std::int32_t t = begin; t + 1 < end; ++t) {
     const int parity = s.depth[t] % 2;
-    waiting[parity] += s.below(t) * s.below(t);
+    waiting[parity] += square_room(s.below(t));
     s.most_stacked[parity] = std::max(s.most_stacked[parity], waiting[parity]);
-    for (const std::int32_t child : s.children[t]) waiting[1 - parity] -= s.below(child) * s.below(child);
+    for (const std::int32_t child : s.children[t]) waiting[1 - parity] -= square_room(s.below(child));
   }
 }
 
@@ -106,7 +106,7 @@ std::uint64_t most_waiting(const Symbolic& s, std::int32_t begin, std::int32_t e
   std::uint64_t waiting = 0;
   std::uint64_t most = 0;
   const auto front = [&](std::int32_t t) {
-    return static_cast<std::uint64_t>(s.below(t) * s.below(t)) * sizeof(double);
+    return static_cast<std::uint64_t>(square_room(s.below(t))) * sizeof(double);
   };
   for (std::int32_t t = begin; t < end; ++t) {
     if (counted[t] == 0) continue;
@@ -137,7 +137,7 @@ void share_out(const Context& ctx, Symbolic& s) {
       first[t] = std::min(first[t], first[child]);
     }
   }
-  s.factor_bytes = static_cast<std::uint64_t>(s.panel.back()) * sizeof(double);
+  s.factor_bytes = static_cast<std::uint64_t>(s.panel.back() * cpu::kFiveBytes);
   std::vector<char> in_top(s.nodes.size(), 0);
   for (std::int32_t t = 0; t < count; ++t) {
     const std::int32_t parent = s.nodes[t].parent;
@@ -153,13 +153,21 @@ void share_out(const Context& ctx, Symbolic& s) {
     const std::int32_t parent = s.nodes[t].parent;
     s.depth[t] = parent < 0 ? 0 : s.depth[parent] + 1;
   }
+  const auto largest_panel = [&s](std::int32_t begin, std::int32_t end) {
+    std::int64_t largest = 0;
+    for (std::int32_t t = begin; t < end; ++t) largest = std::max(largest, s.panel[t + 1] - s.panel[t]);
+    return static_cast<std::uint64_t>(largest) * sizeof(double);
+  };
   std::uint64_t roots = 0;
+  std::uint64_t panel = 0;  // of a worker within a tree
   for (const auto& [begin, end] : s.trees) {
-    roots += static_cast<std::uint64_t>(s.below(end - 1) * s.below(end - 1)) * sizeof(double);
+    panel = std::max(panel, largest_panel(begin, end));
+    roots += static_cast<std::uint64_t>(square_room(s.below(end - 1))) * sizeof(double);
     stack_up(s, begin, end);
   }
   const auto stacks = static_cast<std::uint64_t>(s.most_stacked[0] + s.most_stacked[1]) * sizeof(double);
-  s.front_bytes = roots + static_cast<std::uint64_t>(ctx.threads()) * stacks + most_waiting(s, 0, count, in_top);
+  s.front_bytes = roots + static_cast<std::uint64_t>(ctx.threads()) * (stacks + panel) + largest_panel(0, count) +
+                  most_waiting(s, 0, count, in_top);
 }
 
 }  // namespace

@@ -7,11 +7,24 @@
 #include <cstdint>
 #include <vector>
 
+#include "simd/dense_kernels.hpp"
 #include "solver/ordering.hpp"
 #include "solver/rows.hpp"
 #include "vicinal/context.hpp"
 
 namespace vicinal::solver {
+
+/// What a front takes from the `side` rows below it is kept without most of its upper triangle: columns of a tile from
+/// the tile's first row on, tile after tile. Where (0, j) would be; (i, j) is i further.
+constexpr std::int64_t square_column(std::int64_t side, std::int64_t j) noexcept {
+  const std::int64_t tile = j / cpu::kDenseTile;
+  const std::int64_t top = tile * cpu::kDenseTile;
+  return top * side - top * (top - cpu::kDenseTile) / 2 + (j - top) * (side - top) - top;
+}
+/// How many numbers that are.
+constexpr std::int64_t square_room(std::int64_t side) noexcept {
+  return square_column(side, side) + side / cpu::kDenseTile * cpu::kDenseTile;
+}
 
 struct Symbolic {
   std::vector<Dissection::Node> nodes;                       ///< in the new numbering, children before parents
@@ -24,7 +37,7 @@ struct Symbolic {
   std::array<std::int64_t, 2> most_stacked{};  ///< numbers of squares that wait within a tree, by depth % 2
   std::int64_t fill = 0;                       ///< entries of L on and below its diagonal
   double flops = 0;                            ///< multiplications and additions of the factor
-  std::uint64_t factor_bytes = 0;              ///< panels
+  std::uint64_t factor_bytes = 0;              ///< panels, in five bytes a number
   std::uint64_t front_bytes = 0;               ///< at most, of fronts that wait while `threads` work
 
   /// Of this description: each node's rows, and some words.

@@ -22,7 +22,8 @@ TEST(Factor, SolvesWhatItWasMadeOf) {
       for (const int count : {1, 3}) {
         const Context ctx = threads(count, isa);
         const Ordered made = ordered(ctx, grid(side, side == 40), side);
-        // Shifted down by one: definite and well conditioned, so that the residual is a matter of roundings.
+        // Shifted down by one: definite and well conditioned, so that the residual is a matter of roundings, which are
+        // those of panels in five bytes a number.
         const Factor factor(ctx, made.a, made.in, made.symbolic, {-1, 0.5});
         EXPECT_EQ(factor.negative(), 0);
         const std::int64_t n = made.a.points;
@@ -38,7 +39,7 @@ TEST(Factor, SolvesWhatItWasMadeOf) {
         for (std::int64_t i = 0; i < n; ++i) {
           for (std::int64_t c = 0; c < 8; ++c) {
             const double own = solved.row(i)[c] * (1 + (i + 1 == n ? 0.5 : 0));
-            EXPECT_TRUE(std::abs(back.row(i)[c] + own - x.row(i)[c]) <= 1e-12) << side << ", row " << i;
+            EXPECT_TRUE(std::abs(back.row(i)[c] + own - x.row(i)[c]) <= 0x1p-31) << side << ", row " << i;
           }
         }
       }
@@ -71,6 +72,43 @@ TEST(Factor, CountsWithoutKeepingPanels) {
     for (const int count : {1, 2, 3}) {
       EXPECT_EQ(negative_pivots(threads(count), made.a, made.in, made.symbolic, {shift, 0}), factor.negative());
     }
+  }
+}
+
+// Numbers of a panel take five bytes; beside it, its front is made in float64, by each worker within a tree.
+TEST(Factor, TakesWhatThePlanSays) {
+  for (const Point side : {3, 40, 120}) {
+    const Symbolic s = ordered(threads(1), grid(side), side).symbolic;
+    EXPECT_EQ(s.factor_bytes, 5 * static_cast<std::uint64_t>(s.panel.back()));
+    const auto largest_panel = [&](std::int32_t begin, std::int32_t end) {
+      std::int64_t largest = 0;
+      for (std::int32_t t = begin; t < end; ++t) largest = std::max(largest, s.panel[t + 1] - s.panel[t]);
+      return largest;
+    };
+    std::int64_t of_worker = 0;
+    std::int64_t waiting = 0;
+    for (const auto& [begin, end] : s.trees) {
+      waiting += square_room(s.below(end - 1));
+      of_worker = std::max(of_worker, largest_panel(begin, end));
+    }
+    of_worker += s.most_stacked[0] + s.most_stacked[1];
+    const std::int64_t numbers = waiting + of_worker + largest_panel(0, static_cast<std::int32_t>(s.nodes.size()));
+    EXPECT_GE(s.front_bytes, static_cast<std::uint64_t>(numbers) * sizeof(double)) << side;
+    const std::uint64_t of_three = ordered(threads(3), grid(side), side).symbolic.front_bytes;
+    EXPECT_EQ(of_three - s.front_bytes, 2 * static_cast<std::uint64_t>(of_worker) * sizeof(double)) << side;
+  }
+}
+
+// Squares keep their lower triangles, tile by tile: columns do not meet.
+TEST(Factor, SquaresHaveRoomForTheirLowerTriangles) {
+  for (const std::int64_t side : {0, 1, 191, 192, 193, 500, 961}) {
+    std::int64_t end = 0;  // of the column before
+    for (std::int64_t j = 0; j < side; ++j) {
+      const std::int64_t first = square_column(side, j) + j / cpu::kDenseTile * cpu::kDenseTile;
+      EXPECT_EQ(first, end) << side << ", " << j;
+      end = square_column(side, j) + side;
+    }
+    EXPECT_EQ(square_room(side), end) << side;
   }
 }
 
