@@ -305,17 +305,41 @@ HWY_INLINE V join(V x, V y) {
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+template <KeyOp op, class V>
+HWY_INLINE auto join_halves(V v) {
+  const hn::Half<hn::DFromV<V>> half;
+  return join<op>(hn::LowerHalf(half, v), hn::UpperHalf(half, v));
+}
+#endif
+
 // As `combine`, of a vector of 8, 4 (the sums of 0 and 4, 1 and 5, ..) or 2.
 template <KeyOp op, class V>
 HWY_INLINE double combine_lanes(V v) {
 #if HWY_TARGET != HWY_SCALAR
-  using D = hn::DFromV<V>;
-  if constexpr (hn::MaxLanes(D()) > 1) {
-    const hn::Half<D> half;
-    return combine_lanes<op>(join<op>(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
-  }
+  if constexpr (hn::MaxLanes(hn::DFromV<V>()) > 1) return combine_lanes<op>(join_halves<op>(v));
 #endif
   return hn::GetLane(v);
+}
+
+// As `combine_lanes` of four rows, whose last steps share their vectors.
+template <KeyOp op, class V>
+HWY_INLINE void combine_four(V a, V b, V c, V d, double* sums) {
+#if HWY_TARGET != HWY_SCALAR
+  using D = hn::DFromV<V>;
+  constexpr std::size_t kLanes = hn::MaxLanes(D());
+  if constexpr (kLanes == 8) {
+    return combine_four<op>(join_halves<op>(a), join_halves<op>(b), join_halves<op>(c), join_halves<op>(d), sums);
+  } else if constexpr (kLanes == 4) {
+    const D four;
+    const V ab = join<op>(hn::ConcatLowerLower(four, b, a), hn::ConcatUpperUpper(four, b, a));
+    const V cd = join<op>(hn::ConcatLowerLower(four, d, c), hn::ConcatUpperUpper(four, d, c));
+    hn::StoreU(join<op>(hn::ConcatEven(four, cd, ab), hn::ConcatOdd(four, cd, ab)), four, sums);
+    return;
+  }
+#endif
+  const V rows[] = {a, b, c, d};
+  for (int r = 0; r < 4; ++r) sums[r] = combine_lanes<op>(rows[r]);
 }
 
 template <class D>
@@ -384,8 +408,9 @@ HWY_INLINE void key_sums(const double* HWY_RESTRICT x, const void* const* rows, 
     for (int vectors = kVectors / 2; vectors > 0; vectors /= 2) {
       for (int v = 0; v < vectors; ++v) acc[r][v] = join<op>(acc[r][v], acc[r][v + vectors]);
     }
-    sums[r] = combine_lanes<op>(acc[r][0]);
+    if constexpr (rows_at_once < 4) sums[r] = combine_lanes<op>(acc[r][0]);
   }
+  if constexpr (rows_at_once == 4) combine_four<op>(acc[0][0], acc[1][0], acc[2][0], acc[3][0], sums);
 }
 
 template <KeyOp op, class T>
