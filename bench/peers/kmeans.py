@@ -12,10 +12,10 @@ float64. `wrong_labels` counts rows of ours that a center other than theirs is n
 be imported has an `error`. One JSON line on stdout, or a file (-o).
 
 With --whole each library chooses its own first centers, and the time is that of a whole run of 25 iterations: k-means++
-of vicinal, scikit-learn and scikit-learn-intelex, rows at random of FAISS, and SuperKMeans' own. `seeding_seconds` is
-the part of it that the first centers take: for scikit-learn that of `kmeans_plusplus` alone, for scikit-learn-intelex
-that of a run of one iteration. With --clustered the rows are normal about as many centers as there are clusters, whose
-columns have a deviation of 2.
+of vicinal, scikit-learn and scikit-learn-intelex, rows at random of FAISS and of `vicinal_random`, and SuperKMeans'
+own. `seeding_seconds` is the part of it that the first centers take: for scikit-learn that of `kmeans_plusplus` alone,
+for scikit-learn-intelex that of a run of one iteration. With --clustered the rows are normal about as many centers as
+there are clusters, whose columns have a deviation of 2.
 """
 
 import argparse
@@ -33,8 +33,8 @@ import numpy as np
 
 
 class Vicinal:
-    def __init__(self, options, folder):
-        self.options, self.folder = options, folder
+    def __init__(self, options, folder, init="k-means++"):
+        self.options, self.folder, self.init = options, folder, init
 
     def made(self, init, iterations):
         words = [self.options.command, "kmeans", self.folder / "table.npy", "-c", self.options.clusters, "--init",
@@ -51,7 +51,7 @@ class Vicinal:
         return told["stats"]["iterate_seconds"], told["iterations"]
 
     def whole(self, iterations):
-        stats = self.made("k-means++", iterations)["stats"]
+        stats = self.made(self.init, iterations)["stats"]
         return stats["seed_seconds"] + stats["iterate_seconds"], stats["seed_seconds"]
 
 
@@ -227,6 +227,8 @@ def main():
         from threadpoolctl import threadpool_limits
 
         all_, missing = {"vicinal": Vicinal(options, folder)}, {}
+        if options.whole:
+            all_["vicinal_random"] = Vicinal(options, folder, "random")
         for peer in filter(None, options.peers.split(",")):
             try:
                 if peer in ("faiss", "superkmeans"):
