@@ -30,7 +30,8 @@ std::uint64_t SeedingScreen::bytes(std::int64_t rows, std::int64_t d, std::int64
   const auto row_bytes = static_cast<std::uint64_t>(Screen::row_bytes(ScreenType::int8, d));
   const auto padded = static_cast<std::uint64_t>(up_to_multiple(rows, kMaxTileRows));
   const auto queries = static_cast<std::uint64_t>(up_to_multiple(draws, kMaxTileQueries));
-  return padded * (row_bytes + 16) + queries * (row_bytes + 4) + 512 + choosing_bytes(padded);
+  const std::uint64_t limits = sizeof(std::int32_t) + sizeof(double);  // of a draw
+  return padded * (row_bytes + 16) + queries * (row_bytes + limits) + 512 + choosing_bytes(padded);
 }
 
 // Values of up to 512 rows' columns.
