@@ -3,6 +3,7 @@
 #include "simd/all_kernels.hpp"
 #include "simd/kernels_inl.hpp"
 // after it:
+#include "simd/barycentre_inl.hpp"
 #include "simd/dense_inl.hpp"
 #include "simd/donor_inl.hpp"
 #include "simd/lloyd_inl.hpp"
@@ -15,9 +16,9 @@
 namespace vicinal::cpu::VICINAL_SIMD_NAMESPACE {
 
 constexpr AllKernels make_all_kernels(Isa isa) {
-  return {make_kernels(isa),    make_dense_kernels(),   near_donors,
-          make_lloyd_kernels(), make_overlap_kernels(), make_sparse_kernels(),
-          make_tall_kernels(),  make_tree_kernels(),    unite_rows};
+  return {
+      make_kernels(isa),      barycentre::of_rows,   make_dense_kernels(), near_donors,         make_lloyd_kernels(),
+      make_overlap_kernels(), make_sparse_kernels(), make_tall_kernels(),  make_tree_kernels(), unite_rows};
 }
 
 }  // namespace vicinal::cpu::VICINAL_SIMD_NAMESPACE

@@ -2,6 +2,7 @@
 // all_inl.hpp.
 #pragma once
 
+#include "simd/barycentre_kernels.hpp"
 #include "simd/dense_kernels.hpp"
 #include "simd/donor_kernels.hpp"
 #include "simd/kernels.hpp"
@@ -16,6 +17,7 @@ namespace vicinal::cpu {
 
 struct AllKernels {
   SimdKernels search;
+  BarycentresFn barycentres;
   DenseKernels dense;
   NearDonorsFn near_donors;
   LloydKernels lloyd;

@@ -49,6 +49,10 @@ const SimdKernels& simd_kernels(Isa isa) {
   return all_kernels(isa).search;
 }
 
+BarycentresFn barycentres(Isa isa) {
+  return all_kernels(isa).barycentres;
+}
+
 const DenseKernels& dense_kernels(Isa isa) {
   return all_kernels(isa).dense;
 }

@@ -146,14 +146,9 @@ class Assembly {
     }
   }
 
-  // Rows [begin, end) of a child that stand side by side in its parent, from `at` on.
-  struct Run {
-    std::int64_t begin;
-    std::int64_t end;
-    std::int64_t at;
-  };
-  static std::vector<Run> runs_of(const std::vector<Point>& rows, const std::vector<std::int32_t>& place) {
-    std::vector<Run> runs;
+  // Of a child's rows in its parent.
+  static std::vector<cpu::DenseRun> runs_of(const std::vector<Point>& rows, const std::vector<std::int32_t>& place) {
+    std::vector<cpu::DenseRun> runs;
     for (std::int64_t i = 0; i < std::ssize(rows); ++i) {
       const std::int64_t at = place[rows[i]];
       if (!runs.empty() && at == runs.back().at + i - runs.back().begin) {
@@ -195,7 +190,7 @@ class Assembly {
     for (const std::int32_t child : s_.children[t]) {
       const auto size = static_cast<std::int64_t>(s_.rows[child].size());
       const double* from = squares_[child];
-      const std::vector<Run> runs = runs_of(s_.rows[child], place);
+      const std::vector<cpu::DenseRun> runs = runs_of(s_.rows[child], place);
       core::parallel_for(ctx_, tiles_of(size, kDenseWidth), [&](std::int64_t task, int /*worker*/) {
         std::size_t of_column = 0;
         for (std::int64_t j = task * kDenseWidth; j < std::min(size, (task + 1) * kDenseWidth); ++j) {
@@ -203,12 +198,7 @@ class Assembly {
           const std::int64_t at = runs[of_column].at + j - runs[of_column].begin;
           // Rows ascend in both, so that what is below the diagonal stays there.
           double* to = at < f.own ? f.panel + at * f.height : f.square + square_column(f.below, at - f.own) - f.own;
-          for (std::size_t r = of_column; r < runs.size(); ++r) {
-            const std::int64_t top = std::max(runs[r].begin, j);
-            double* const rows = to + runs[r].at + top - runs[r].begin;
-            const double* const added = from + square_column(size, j) + top;
-            for (std::int64_t i = 0; i < runs[r].end - top; ++i) rows[i] += added[i];
-          }
+          kernels_.add(runs.data() + of_column, runs.data() + runs.size(), j, from + square_column(size, j), to);
         }
       });
       forget_square(child, worker);
@@ -219,14 +209,14 @@ class Assembly {
   void add_row_of_m(Point i, const std::vector<std::int32_t>& place, double* column) const {
     for (std::int64_t e = in_.first[i]; e < in_.first[i + 1]; ++e) {
       const Point block = in_.blocks[e];
-      const Point* cols = a_.cols.data() + block * a_.width;
-      for (std::int64_t c = ascending_ ? in_.at[e] : 0; c < a_.width; ++c) {
+      const std::int64_t at = in_.at[e];
+      const Point* const cols = a_.cols.data() + block * a_.width;
+      const double* const values = a_.values.data() + a_.first[block] * a_.width;
+      const double* const end = a_.values.data() + a_.first[block + 1] * a_.width;
+      for (std::int64_t c = ascending_ ? at : 0; c < a_.width; ++c) {
         if (cols[c] < i) continue;
         double sum = 0;
-        for (std::int64_t r = a_.first[block]; r < a_.first[block + 1]; ++r) {
-          const double* values = a_.values.data() + r * a_.width;
-          sum += values[in_.at[e]] * values[c];
-        }
+        for (const double* row = values; row != end; row += a_.width) sum += row[at] * row[c];
         column[place[cols[c]]] += sum;
       }
     }
@@ -263,18 +253,7 @@ class Assembly {
     const std::int64_t width = std::min(kDenseWidth, f.own - begin);
     double* block = f.panel + begin * f.height + begin;
     update_columns(f, first, begin, begin + width);
-    for (std::int64_t j = 0; j < width; ++j) {
-      double* column = block + j * f.height;
-      const double pivot = kept_pivot(column[j]);
-      f.pivots[begin + j] = pivot;
-      for (std::int64_t c = j + 1; c < width; ++c) {
-        const double factor = column[c] / pivot;
-        double* other = block + c * f.height;
-        for (std::int64_t i = c; i < width; ++i) other[i] -= factor * column[i];
-      }
-      for (std::int64_t i = j + 1; i < width; ++i) column[i] /= pivot;
-      column[j] = 1;
-    }
+    kernels_.eliminate({width, block, f.height, f.pivots + begin, kept_pivot});
     const std::int64_t left = f.height - begin - width;
     core::parallel_for(ctx_, tiles_of(left, kSolveRows), [&](std::int64_t task, int /*worker*/) {
       const std::int64_t from = task * kSolveRows;
@@ -334,8 +313,8 @@ std::int64_t negative_of(const std::vector<double>& pivots) {
 
 Factor::Factor(const Context& ctx, const LocalRows& a, const Incidence& in, const Symbolic& s, const Pencil& pencil)
     : s_(s),
-      high_(std::max<std::int64_t>(1, s.panel.back())),
-      low_(std::max<std::int64_t>(1, s.panel.back())),
+      high_(s.panel.back() + cpu::kFiveBytesMore),
+      low_(s.panel.back() + cpu::kFiveBytesMore),
       pivots_(static_cast<std::size_t>(a.points)) {
   Assembly(ctx, a, in, s, pencil, high_.data(), low_.data(), pivots_.data()).run();
 }

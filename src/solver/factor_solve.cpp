@@ -9,10 +9,10 @@
 namespace vicinal::solver {
 namespace {
 
-constexpr std::int64_t kBlock = 128;       // columns of a panel at a time
-constexpr std::int64_t kChunkRows = 1024;  // of a panel, a task
+constexpr std::int64_t kBlock = 128;      // columns of a panel at a time
+constexpr std::int64_t kFewRows = 256;    // below a block, which are not worth being divided
+constexpr std::int64_t kChunkRows = 256;  // of a panel, a task
 constexpr std::int64_t kChunkColumns = 16;
-constexpr std::int64_t kTogether = 4;  // columns that a kernel passes over x for at once
 
 using cpu::FiveBytes;
 using cpu::PanelProduct;
@@ -29,15 +29,9 @@ struct Step {
   void down(double* x) const {
     for (std::int64_t begin = 0; begin < own; begin += kBlock) {
       const std::int64_t end = std::min(own, begin + kBlock);
-      for (std::int64_t first = begin; first < end; first += kTogether) {
-        const std::int64_t last = std::min(end, first + kTogether);
-        for (std::int64_t c = first; c + 1 < last; ++c) {
-          kernels.down({last - c - 1, 1, panel.from(c * height + c + 1), height, width}, x + c * width,
-                       x + (c + 1) * width);
-        }
-        kernels.down({end - last, last - first, panel.from(first * height + last), height, width}, x + first * width,
-                     x + last * width);
-      }
+      const bool whole = height - end <= kFewRows;
+      kernels.down_own(block(begin, whole ? height : end), x + begin * width);
+      if (whole) continue;
       core::parallel_for(ctx, tiles_of(height - end, kChunkRows), [&](std::int64_t task, int /*worker*/) {
         const std::int64_t from = end + task * kChunkRows;
         kernels.down(
@@ -50,22 +44,23 @@ struct Step {
   void up(double* x) const {
     for (std::int64_t begin = tiles_of(own, kBlock) * kBlock - kBlock; begin >= 0; begin -= kBlock) {
       const std::int64_t end = std::min(own, begin + kBlock);
-      core::parallel_for(ctx, tiles_of(end - begin, kChunkColumns), [&](std::int64_t task, int /*worker*/) {
-        const std::int64_t from = begin + task * kChunkColumns;
-        kernels.up({height - end, std::min(kChunkColumns, end - from), panel.from(from * height + end), height, width},
-                   x + end * width, x + from * width);
-      });
-      for (std::int64_t first = begin + tiles_of(end - begin, kTogether) * kTogether - kTogether; first >= begin;
-           first -= kTogether) {
-        const std::int64_t last = std::min(end, first + kTogether);
-        kernels.up({end - last, last - first, panel.from(first * height + last), height, width}, x + last * width,
-                   x + first * width);
-        for (std::int64_t c = last - 2; c >= first; --c) {
-          kernels.up({last - c - 1, 1, panel.from(c * height + c + 1), height, width}, x + (c + 1) * width,
-                     x + c * width);
-        }
+      const bool whole = height - end <= kFewRows;
+      if (!whole) {
+        core::parallel_for(ctx, tiles_of(end - begin, kChunkColumns), [&](std::int64_t task, int /*worker*/) {
+          const std::int64_t from = begin + task * kChunkColumns;
+          kernels.up(
+              {height - end, std::min(kChunkColumns, end - from), panel.from(from * height + end), height, width},
+              x + end * width, x + from * width);
+        });
       }
+      kernels.up_own(block(begin, whole ? height : end), x + begin * width);
     }
+  }
+
+ private:
+  // The block of columns from `begin` on, its rows up to `end`.
+  [[nodiscard]] PanelProduct block(std::int64_t begin, std::int64_t end) const {
+    return {end - begin, std::min(kBlock, own - begin), panel.from(begin * height + begin), height, width};
   }
 };
 
@@ -77,6 +72,9 @@ void Factor::solve(const Context& ctx, Vectors& x) const {
   const FiveBytes panels{high_.data(), low_.data()};
   const auto step = [&](std::int32_t t) {
     return Step{ctx, kernels, panels.from(s_.panel[t]), s_.own(t), s_.own(t) + s_.below(t), q};
+  };
+  const auto copy_row = [q](const double* from, double* to) {  // eight at a time without a call
+    for (std::int64_t c = 0; c < q; c += 8) std::copy_n(from + c, 8, to + c);
   };
   // Gathered rows of a front: own ones come from x; those below, down: what is taken from them, up: their values.
   const auto scatter = [&](std::int32_t t, const double* from) {
@@ -133,7 +131,7 @@ void Factor::solve(const Context& ctx, Vectors& x) const {
     double* rows = room.rows.data();
     std::copy_n(x.row(s_.nodes[t].begin), s_.own(t) * q, rows);
     for (std::size_t i = 0; i < below.size(); ++i) {
-      std::copy_n(x.row(below[i]), q, rows + (s_.own(t) + static_cast<std::int64_t>(i)) * q);
+      copy_row(x.row(below[i]), rows + (s_.own(t) + static_cast<std::int64_t>(i)) * q);
     }
     step(t).up(rows);
     scatter(t, rows);

@@ -137,7 +137,7 @@ void share_out(const Context& ctx, Symbolic& s) {
       first[t] = std::min(first[t], first[child]);
     }
   }
-  s.factor_bytes = static_cast<std::uint64_t>(s.panel.back() * cpu::kFiveBytes);
+  s.factor_bytes = static_cast<std::uint64_t>((s.panel.back() + cpu::kFiveBytesMore) * cpu::kFiveBytes);
   std::vector<char> in_top(s.nodes.size(), 0);
   for (std::int32_t t = 0; t < count; ++t) {
     const std::int32_t parent = s.nodes[t].parent;
@@ -148,6 +148,9 @@ void share_out(const Context& ctx, Symbolic& s) {
       s.trees.emplace_back(first[t], t + 1);
     }
   }
+  // Those with the most work first, so that no worker begins with one when the others have ended.
+  std::stable_sort(s.trees.begin(), s.trees.end(),
+                   [&](const auto& x, const auto& y) { return work[x.second - 1] > work[y.second - 1]; });
   s.depth.resize(s.nodes.size());
   for (std::int32_t t = count - 1; t >= 0; --t) {
     const std::int32_t parent = s.nodes[t].parent;

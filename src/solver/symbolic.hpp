@@ -31,7 +31,7 @@ struct Symbolic {
   std::vector<std::vector<std::int32_t>> children;           ///< of each node
   std::vector<std::vector<Point>> rows;                      ///< below the own points of each node, ascending
   std::vector<std::int64_t> panel;                           ///< [nodes + 1] where each panel begins in the factor
-  std::vector<std::pair<std::int32_t, std::int32_t>> trees;  ///< [begin, end) of nodes that one task takes, disjoint
+  std::vector<std::pair<std::int32_t, std::int32_t>> trees;  ///< [begin, end) of a task's nodes, by falling work
   std::vector<std::int32_t> top;                             ///< the nodes above them, ascending
   std::vector<std::int32_t> depth;                           ///< of each node; 0: a root
   std::array<std::int64_t, 2> most_stacked{};  ///< numbers of squares that wait within a tree, by depth % 2

@@ -11,6 +11,7 @@
 #include "core/table_access.hpp"
 #include "formulas/lle/block_shape.hpp"
 #include "formulas/lle/constants.hpp"
+#include "simd/barycentre_kernels.hpp"
 #include "solver/tall.hpp"
 
 namespace vicinal::solver {
@@ -20,19 +21,37 @@ constexpr std::int64_t kTaskRows = 512;
 
 /// Multiplies by the power of two that brings the largest magnitude to [1, 2), so that squares stay in range: no result
 /// here depends on a common factor.
-void bring_into_range(std::vector<double>& values, std::int64_t count) {
+void bring_into_range(double* values, std::int64_t count) {
   double largest = 0;
   for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, std::abs(values[i]));
   if (largest == 0 || !std::isfinite(largest)) return;
   const int exponent = -std::ilogb(largest);
-  for (std::int64_t i = 0; i < count; ++i) values[i] = std::scalbn(values[i], exponent);
+  const double factor = std::scalbn(1.0, exponent);
+  if (std::isnormal(factor)) {
+    for (std::int64_t i = 0; i < count; ++i) values[i] *= factor;
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) values[i] = std::scalbn(values[i], exponent);
+  }
+}
+
+/// Neighbors [k, d] less `row` [d], in range.
+void take_differences(double* neighbors, std::int64_t k, std::int64_t d, const double* row) {
+  for (std::int64_t i = 0; i < k; ++i) {
+    for (std::int64_t c = 0; c < d; ++c) neighbors[i * d + c] -= row[c];
+  }
+  bring_into_range(neighbors, k * d);
 }
 
 /// The neighborhoods of one worker.
 class LocalFrame {
  public:
   LocalFrame(const Context& ctx, const LocalTask& task)
-      : ctx_(ctx), task_(task), k_(task.k), d_(task.table.cols()), nev_(std::min(k_, d_)) {
+      : ctx_(ctx),
+        task_(task),
+        k_(task.k),
+        d_(task.table.cols()),
+        nev_(std::min(k_, d_)),
+        barycentres_(cpu::barycentres(ctx.isa())) {
     room_.neighbors.resize(static_cast<std::size_t>(k_ * d_));
     room_.row.resize(static_cast<std::size_t>(d_));
     room_.gram.resize(static_cast<std::size_t>(k_ * k_));
@@ -40,12 +59,25 @@ class LocalFrame {
 
   [[nodiscard]] std::int64_t nev() const { return nev_; }
 
-  void weights(Point i, double* out) {
-    gather(i);
-    if (barycentre(room_, k_, d_, task_.reg, out)) return;
-    throw Error(ErrorCode::bad_data,
-                fmt::format("reg: is {}, but the neighbors of row {} do not determine its weights; a larger share does",
-                            task_.reg, i));
+  /// Of the rows [begin, end), of which there are at most kBarycentreRows: those of a row are `step` after those of the
+  /// row before.
+  void weights(Point begin, Point end, std::int64_t step, double* out) {
+    constexpr std::int64_t kRows = cpu::kBarycentreRows;
+    differences_.resize(static_cast<std::size_t>(k_ * d_ * kRows));
+    grams_.resize(static_cast<std::size_t>(k_ * k_ * kRows));
+    weights_.resize(static_cast<std::size_t>(k_ * kRows));
+    for (std::int64_t lane = 0; lane < kRows; ++lane) {
+      gather(static_cast<Point>(std::min<std::int64_t>(begin + lane, end - 1)));
+      take_differences(room_.neighbors.data(), k_, d_, room_.row.data());
+      for (std::int64_t e = 0; e < k_ * d_; ++e) differences_[e * kRows + lane] = room_.neighbors[e];
+    }
+    if (!barycentres_({k_, d_, task_.reg, differences_.data(), grams_.data(), weights_.data()})) {
+      for (Point i = begin; i < end; ++i, out += step) weights_of_one(i, out);
+      return;
+    }
+    for (std::int64_t lane = 0; lane < end - begin; ++lane, out += step) {
+      for (std::int64_t j = 0; j < k_; ++j) out[j] = weights_[j * kRows + lane];
+    }
   }
 
   /// Squared singular values of neighbors less the row, descending.
@@ -135,6 +167,14 @@ class LocalFrame {
     }
   }
 
+  void weights_of_one(Point i, double* out) {
+    gather(i);
+    if (barycentre(room_, k_, d_, task_.reg, out)) return;
+    throw Error(ErrorCode::bad_data,
+                fmt::format("reg: is {}, but the neighbors of row {} do not determine its weights; a larger share does",
+                            task_.reg, i));
+  }
+
   void less(const std::vector<double>& from) {
     for (std::int64_t j = 0; j < k_; ++j) {
       for (std::int64_t c = 0; c < d_; ++c) room_.neighbors[j * d_ + c] -= from[c];
@@ -143,8 +183,7 @@ class LocalFrame {
 
   void less_row(Point i) {
     gather(i);
-    less(room_.row);
-    bring_into_range(room_.neighbors, k_ * d_);
+    take_differences(room_.neighbors.data(), k_, d_, room_.row.data());
   }
 
   void less_mean(Point i) {
@@ -238,7 +277,10 @@ class LocalFrame {
   std::int64_t k_;
   std::int64_t d_;
   std::int64_t nev_;
+  cpu::BarycentresFn barycentres_;
   WeightRoom room_;
+  std::vector<double> differences_;  // of several rows side by side, as are their Gram matrices
+  std::vector<double> grams_;
   std::vector<double> mean_;
   std::vector<double> columns_;
   std::vector<double> lengths_;
@@ -253,17 +295,25 @@ class LocalFrame {
   std::vector<double> mirror_;
 };
 
-/// Calls body(neighborhood, row) for every row, each worker with a neighborhood of its own.
+/// Calls body(neighborhood, first, end) for ranges of rows, each worker with a neighborhood of its own.
 template <class Body>
-void for_each_row(const Context& ctx, const LocalTask& task, const Body& body) {
+void for_each_range(const Context& ctx, const LocalTask& task, const Body& body) {
   const std::int64_t n = task.table.rows();
   std::vector<LocalFrame> rooms(static_cast<std::size_t>(ctx.threads()), LocalFrame(ctx, task));
   const std::int64_t tasks = (n + kTaskRows - 1) / kTaskRows;
   ctx.report("weights", 0);
   core::parallel_for(ctx, tasks, [&](std::int64_t part, int worker) {
     const auto end = static_cast<Point>(std::min(n, (part + 1) * kTaskRows));
-    for (auto i = static_cast<Point>(part * kTaskRows); i < end; ++i) body(rooms[worker], i);
+    body(rooms[worker], static_cast<Point>(part * kTaskRows), end);
     if (worker == 0) ctx.report("weights", static_cast<double>(part) / static_cast<double>(tasks));
+  });
+}
+
+/// Calls body(neighborhood, row) for every row.
+template <class Body>
+void for_each_row(const Context& ctx, const LocalTask& task, const Body& body) {
+  for_each_range(ctx, task, [&](LocalFrame& near, Point begin, Point end) {
+    for (Point i = begin; i < end; ++i) body(near, i);
   });
 }
 
@@ -298,10 +348,7 @@ std::vector<std::int64_t> weight_sets(const Context& ctx, const LocalTask& task)
 
 bool barycentre(WeightRoom& room, std::int64_t k, std::int64_t d, double reg, double* weights) {
   double* gram = room.gram.data();
-  for (std::int64_t i = 0; i < k; ++i) {
-    for (std::int64_t c = 0; c < d; ++c) room.neighbors[i * d + c] -= room.row[c];
-  }
-  bring_into_range(room.neighbors, k * d);
+  take_differences(room.neighbors.data(), k, d, room.row.data());
   for (std::int64_t i = 0; i < k; ++i) {
     const double* a = room.neighbors.data() + i * d;
     for (std::int64_t j = 0; j <= i; ++j) {
@@ -368,10 +415,7 @@ bool Placer::place(const double* places, std::int64_t dim, double* place) {
 }
 
 double weight_condition(const Context& ctx, WeightRoom& room, std::int64_t k, std::int64_t d, double reg) {
-  for (std::int64_t i = 0; i < k; ++i) {
-    for (std::int64_t c = 0; c < d; ++c) room.neighbors[i * d + c] -= room.row[c];
-  }
-  bring_into_range(room.neighbors, k * d);
+  take_differences(room.neighbors.data(), k, d, room.row.data());
   const bool wide = d > k;
   Small differences(wide ? d : k, wide ? k : d);
   for (std::int64_t i = 0; i < k; ++i) {
@@ -419,14 +463,23 @@ LocalRows local_rows(const Context& ctx, const LocalTask& task) {
     for (Point i = 0; i < n; ++i) a.first[i + 1] = a.first[i] + block_rows(task);
   }
   a.values.resize(static_cast<std::size_t>(a.rows() * a.width));
+  if (task.variant == LleVariant::standard) {
+    for_each_range(ctx, task, [&](LocalFrame& near, Point begin, Point end) {
+      constexpr auto kRows = static_cast<Point>(cpu::kBarycentreRows);
+      double* out = a.values.data() + begin * a.width;
+      for (Point i = begin; i < end; i += kRows) {
+        near.weights(i, std::min<Point>(end, i + kRows), a.width, out + (i - begin) * a.width + 1);
+      }
+      for (Point i = begin; i < end; ++i, out += a.width) {
+        out[0] = 1;
+        for (std::int64_t j = 1; j < a.width; ++j) out[j] = -out[j];
+      }
+    });
+    return a;
+  }
   for_each_row(ctx, task, [&](LocalFrame& near, Point i) {
     double* out = a.values.data() + a.first[i] * a.width;
     switch (task.variant) {
-      case LleVariant::standard:
-        out[0] = 1;
-        near.weights(i, out + 1);
-        for (std::int64_t j = 1; j < a.width; ++j) out[j] = -out[j];
-        break;
       case LleVariant::modified:
         near.modified_rows(i, a.first[i + 1] - a.first[i], out);
         break;
