@@ -18,6 +18,7 @@ namespace vicinal::solver {
 namespace {
 
 constexpr std::int64_t kTaskRows = 512;
+constexpr std::int64_t kMaxTogether = 1 << 14;  // numbers of a row, of which several rows' stay in a near cache
 
 /// Multiplies by the power of two that brings the largest magnitude to [1, 2), so that squares stay in range: no result
 /// here depends on a common factor.
@@ -62,21 +63,8 @@ class LocalFrame {
   /// Of the rows [begin, end), of which there are at most kBarycentreRows: those of a row are `step` after those of the
   /// row before.
   void weights(Point begin, Point end, std::int64_t step, double* out) {
-    constexpr std::int64_t kRows = cpu::kBarycentreRows;
-    differences_.resize(static_cast<std::size_t>(k_ * d_ * kRows));
-    grams_.resize(static_cast<std::size_t>(k_ * k_ * kRows));
-    weights_.resize(static_cast<std::size_t>(k_ * kRows));
-    for (std::int64_t lane = 0; lane < kRows; ++lane) {
-      gather(static_cast<Point>(std::min<std::int64_t>(begin + lane, end - 1)));
-      take_differences(room_.neighbors.data(), k_, d_, room_.row.data());
-      for (std::int64_t e = 0; e < k_ * d_; ++e) differences_[e * kRows + lane] = room_.neighbors[e];
-    }
-    if (!barycentres_({k_, d_, task_.reg, differences_.data(), grams_.data(), weights_.data()})) {
+    if (k_ * (k_ + d_) > kMaxTogether || !weights_together(begin, end, step, out)) {
       for (Point i = begin; i < end; ++i, out += step) weights_of_one(i, out);
-      return;
-    }
-    for (std::int64_t lane = 0; lane < end - begin; ++lane, out += step) {
-      for (std::int64_t j = 0; j < k_; ++j) out[j] = weights_[j * kRows + lane];
     }
   }
 
@@ -165,6 +153,24 @@ class LocalFrame {
       const Point id = task_.ids[i * k_ + j];
       core::widen_rows(task_.table, id, id + 1, room_.neighbors.data() + j * d_);
     }
+  }
+
+  // False where those of a row are not determined.
+  bool weights_together(Point begin, Point end, std::int64_t step, double* out) {
+    constexpr std::int64_t kRows = cpu::kBarycentreRows;
+    differences_.resize(static_cast<std::size_t>(k_ * d_ * kRows));
+    grams_.resize(static_cast<std::size_t>(k_ * k_ * kRows));
+    weights_.resize(static_cast<std::size_t>(k_ * kRows));
+    for (std::int64_t lane = 0; lane < kRows; ++lane) {
+      gather(static_cast<Point>(std::min<std::int64_t>(begin + lane, end - 1)));
+      take_differences(room_.neighbors.data(), k_, d_, room_.row.data());
+      for (std::int64_t e = 0; e < k_ * d_; ++e) differences_[e * kRows + lane] = room_.neighbors[e];
+    }
+    if (!barycentres_({k_, d_, task_.reg, differences_.data(), grams_.data(), weights_.data()})) return false;
+    for (std::int64_t lane = 0; lane < end - begin; ++lane, out += step) {
+      for (std::int64_t j = 0; j < k_; ++j) out[j] = weights_[j * kRows + lane];
+    }
+    return true;
   }
 
   void weights_of_one(Point i, double* out) {

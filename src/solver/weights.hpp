@@ -1,5 +1,5 @@
 // What each row's neighbors say of it: the blocks of rows of A for every variant of locally linear embedding (contract
-// clause 17). One row is one worker's, in float64; nothing of size n k d is made.
+// clause 17). A worker has a few rows at a time, in float64; nothing of size n k d is made.
 #pragma once
 
 #include <cstdint>

@@ -63,6 +63,37 @@ TEST_P(BarycentresOf, TellThatARowsWeightsAreNotDetermined) {
   }
 }
 
+// Rows of 4,000 columns are taken one by one, rows of three together.
+TEST(StandardWeights, AreTheSameTogetherAndAlone) {
+  constexpr std::int64_t kRows = 21;
+  constexpr std::int64_t kNear = 5;
+  for (const std::int64_t d : {3, 4000}) {
+    std::vector<double> values(static_cast<std::size_t>(kRows * d));
+    for (std::size_t e = 0; e < values.size(); ++e) values[e] = core::philox_uniform(2, 99, e) - 0.5;
+    std::vector<solver::Point> ids;
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      for (std::int64_t j = 1; j <= kNear; ++j) ids.push_back(static_cast<solver::Point>((i + j) % kRows));
+    }
+    const TableView table(values.data(), kRows, d);
+    const solver::LocalTask task{table, ids, kNear, 2, LleVariant::standard, 1e-3};
+    const solver::LocalRows found = solver::local_rows(Context::cpu({.threads = 2}), task);
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      solver::WeightRoom room;
+      room.row.assign(values.begin() + i * d, values.begin() + (i + 1) * d);
+      for (std::int64_t j = 0; j < kNear; ++j) {
+        const auto from = values.begin() + ids[i * kNear + j] * d;
+        room.neighbors.insert(room.neighbors.end(), from, from + d);
+      }
+      room.gram.resize(kNear * kNear);
+      std::vector<double> alone(kNear);
+      ASSERT_TRUE(solver::barycentre(room, kNear, d, 1e-3, alone.data()));
+      for (std::int64_t j = 0; j < kNear; ++j) {
+        ASSERT_EQ(found.values[i * (kNear + 1) + j + 1], -alone[j]) << d << ", row " << i << ", " << j;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Everywhere, BarycentresOf, ::testing::ValuesIn(isas()),
                          [](const auto& isa) { return std::string(name_of(isa.param)); });
 
