@@ -12,15 +12,17 @@ float64. `wrong_labels` counts rows of ours that a center other than theirs is n
 be imported has an `error`. One JSON line on stdout, or a file (-o).
 
 With --whole each library chooses its own first centers, and the time is that of a whole run of 25 iterations: k-means++
-of vicinal, scikit-learn and scikit-learn-intelex, rows at random of FAISS, and SuperKMeans' own. `seeding_seconds` is
-the part of it that the first centers take: for scikit-learn that of `kmeans_plusplus` alone, for scikit-learn-intelex
-that of a run of one iteration. With --clustered the rows are normal about as many centers as there are clusters, whose
-columns have a deviation of 2.
+of vicinal, scikit-learn and scikit-learn-intelex, rows at random of FAISS and of `vicinal_random`, and SuperKMeans'
+own. `seeding_seconds` is the part of it that the first centers take: for scikit-learn that of `kmeans_plusplus` alone,
+for scikit-learn-intelex that of a run of one iteration. With --clustered the rows are normal about as many centers as
+there are clusters, whose columns have a deviation of 2. With --limit another library that takes longer is ended and
+has `ended_after_seconds`.
 """
 
 import argparse
 import importlib.metadata
 import json
+import multiprocessing
 import os
 import pathlib
 import platform
@@ -33,8 +35,8 @@ import numpy as np
 
 
 class Vicinal:
-    def __init__(self, options, folder):
-        self.options, self.folder = options, folder
+    def __init__(self, options, folder, init="k-means++"):
+        self.options, self.folder, self.init = options, folder, init
 
     def made(self, init, iterations):
         words = [self.options.command, "kmeans", self.folder / "table.npy", "-c", self.options.clusters, "--init",
@@ -51,7 +53,7 @@ class Vicinal:
         return told["stats"]["iterate_seconds"], told["iterations"]
 
     def whole(self, iterations):
-        stats = self.made("k-means++", iterations)["stats"]
+        stats = self.made(self.init, iterations)["stats"]
         return stats["seed_seconds"] + stats["iterate_seconds"], stats["seed_seconds"]
 
 
@@ -86,14 +88,13 @@ class ScikitLearn:
             model.fit(self.table)
             return time.perf_counter() - start, float(model.inertia_)
 
+        seconds, self.inertia = fit(iterations)
         start = time.perf_counter()
         if self.jobs:
             fit(1)
         else:
             kmeans_plusplus(self.table, len(self.centres), random_state=1)
-        seeding = time.perf_counter() - start
-        seconds, self.inertia = fit(iterations)
-        return seconds, seeding
+        return seconds, time.perf_counter() - start
 
 
 def inertia_of(table, centres, labels):
@@ -181,14 +182,34 @@ def times_of_iterations(options, all_):
     return found
 
 
+def answer_whole(work, answers):
+    seconds, seeding = work.whole(25)
+    answers.send({"seconds": seconds, "seeding_seconds": seeding, "inertia": work.inertia, **work.about})
+
+
+def whole_run(work, limit):
+    """In a process of its own, which is ended after `limit` seconds."""
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    run = multiprocessing.Process(target=answer_whole, args=(work, theirs))
+    run.start()
+    theirs.close()
+    try:
+        return ours.recv() if ours.poll(limit) else {"ended_after_seconds": limit, **work.about}
+    except EOFError:
+        return {"error": "the library ended its process", **work.about}
+    finally:
+        run.kill()
+        run.join()
+
+
 def times_of_whole_runs(options, all_):
-    times = {peer: [] for peer in all_}
+    runs = {peer: [] for peer in all_}
     for _ in range(options.repeat):
         for peer, work in all_.items():
-            times[peer].append(work.whole(25))
-    return {peer: {"seconds": min(whole for whole, _ in times[peer]),
-                   "seeding_seconds": min((seeding for _, seeding in times[peer] if seeding is not None), default=None),
-                   "inertia": work.inertia, **work.about} for peer, work in all_.items()}
+            if runs[peer] and "seconds" not in runs[peer][-1]:
+                continue
+            runs[peer].append(whole_run(work, None if isinstance(work, Vicinal) else options.limit))
+    return {peer: min(of_peer, key=lambda run: run.get("seconds", np.inf)) for peer, of_peer in runs.items()}
 
 
 def clustered(draws, rows, cols, clusters):
@@ -207,6 +228,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--first", action="store_true", help="time iterations 2 to 5 instead of 6 to 25")
     parser.add_argument("--whole", action="store_true", help="time whole runs of 25 iterations and their first centers")
+    parser.add_argument("--limit", type=float, help="end the whole run of another library after so many seconds")
     parser.add_argument("--clustered", action="store_true", help="rows about as many centers as there are clusters")
     parser.add_argument("--peers", default="sklearn,sklearnex,faiss,superkmeans")
     parser.add_argument("--commit", default="")
@@ -227,6 +249,8 @@ def main():
         from threadpoolctl import threadpool_limits
 
         all_, missing = {"vicinal": Vicinal(options, folder)}, {}
+        if options.whole:
+            all_["vicinal_random"] = Vicinal(options, folder, "random")
         for peer in filter(None, options.peers.split(",")):
             try:
                 if peer in ("faiss", "superkmeans"):

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <string_view>
 
 #include "base/one_line.hpp"
 #include "base/suggestion.hpp"
@@ -72,6 +73,20 @@ std::string not_expected(const CLI::App& root, const CLI::App& app, const std::v
   }
   if (!siblings.empty()) what += fmt::format("; {} {} one", listed(siblings), siblings.size() == 1 ? "has" : "have");
   return what;
+}
+
+/// An argument without text is most often a variable of the shell that is not set. The parser would pass over it.
+void refuse_empty(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word.empty()) {
+      throw Error(ErrorCode::invalid_argument, i == 1 ? "the first argument is empty"
+                                                      : fmt::format("the argument after '{}' is empty", argv[i - 1]));
+    }
+    if (word.substr(0, 2) == "--" && word.back() == '=') {
+      throw Error(ErrorCode::invalid_argument, fmt::format("'{}' has no value", word));
+    }
+  }
 }
 
 /// The parser's complaint as one sentence that says where help is.
@@ -238,6 +253,7 @@ RootParser::RootParser(const std::string& name, const std::string& description, 
 }
 
 std::optional<int> RootParser::parse(int argc, char** argv) const {
+  refuse_empty(argc, argv);
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {

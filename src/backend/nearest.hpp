@@ -150,7 +150,9 @@ class PackedTable {
 struct Pruning {
   Metric metric = Metric::euclidean;
   std::int64_t columns = 0;            ///< of a row's image; 0: none are worth it
+  std::int64_t finer_columns = 0;      ///< of a finer image, for rows that the first one leaves; 0: there are none
   double share = 1;                    ///< of the rows that a query ranks, about
+  double finer_share = 0;              ///< of the rows whose finer images it reads
   double share_without = 1;            ///< the same by the int8 screen of all columns
   std::uint64_t bytes = 0;             ///< that `screen` holds
   std::shared_ptr<const void> screen;  ///< in a form of the backend's own

@@ -10,9 +10,10 @@ struct Lanes512 {
   static constexpr int kLanes = 16;
   static Vec start(const ScreenTile& tile, int row) {
     const __m512 a = _mm512_set1_ps(tile.a[0]);
-    const __m512 b = _mm512_set1_ps(tile.b[0]);
-    __m512 more =
-        _mm512_fmadd_ps(b, _mm512_loadu_ps(tile.kappa + row), _mm512_mul_ps(a, _mm512_loadu_ps(tile.rho + row)));
+    __m512 more = _mm512_mul_ps(a, _mm512_loadu_ps(tile.rho + row));
+    if (tile.b[0] != 0) {  // else kappa is not read: few queries wait for memory
+      more = _mm512_fmadd_ps(_mm512_set1_ps(tile.b[0]), _mm512_loadu_ps(tile.kappa + row), more);
+    }
     more = _mm512_min_ps(more, _mm512_set1_ps(0x1p30F));
     const Vec base = _mm512_loadu_si512(tile.base + row);
     return _mm512_add_epi32(_mm512_add_epi32(base, _mm512_cvttps_epi32(more)), _mm512_set1_epi32(1));

@@ -72,6 +72,11 @@ inline constexpr int kElements = 3;
 /// x: [d rounded up to 8] float64, zero beyond d; rows: pointers to d elements each.
 using KeysFn = void (*)(const double* x, const void* const* rows, std::int64_t count, std::int64_t d, double* sums);
 
+/// Products of one query's bytes, unsigned, with those of `count` rows, signed: exact sums modulo 2^32. `bytes`: of the
+/// query and of each row, a multiple of 64.
+using ByteProductsFn = void (*)(const std::byte* query, const std::byte* const* rows, std::int64_t count,
+                                std::int64_t bytes, std::int32_t* sums);
+
 inline constexpr int kScreens = 3;
 constexpr int screen_index(ScreenType type) {
   return static_cast<int>(type) - 1;  // `automatic` has none
@@ -85,6 +90,7 @@ struct SimdKernels {
   bool quick[kScreens];            // ... but only these by an instruction that makes them quicker than finer ones
   std::int64_t kept_int8_queries;  // up to so many queries of rows that an index keeps int8 pays without one, too
   KeysFn keys[kKeyOps][kElements];
+  ByteProductsFn byte_products;
 };
 
 inline constexpr int kMaxTileQueries = 12;

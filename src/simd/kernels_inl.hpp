@@ -249,6 +249,35 @@ void screen_int8(const ScreenTile& tile) {
 }
 #endif
 
+// Numbers of 16 bits, so that no sum of two products saturates.
+void byte_products(const std::byte* query, const std::byte* const* rows, std::int64_t count, std::int64_t bytes,
+                   std::int32_t* sums) {
+  const auto* HWY_RESTRICT x = reinterpret_cast<const std::uint8_t*>(query);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto* HWY_RESTRICT y = reinterpret_cast<const std::int8_t*>(rows[i]);
+#if HWY_TARGET == HWY_SCALAR
+    std::uint32_t sum = 0;
+    for (std::int64_t j = 0; j < bytes; ++j) sum += static_cast<std::uint32_t>(std::int32_t{x[j]} * std::int32_t{y[j]});
+    sums[i] = static_cast<std::int32_t>(sum);
+#else
+    const IntTag di;
+    const ShortTag ds;
+    const hn::Rebind<std::uint8_t, ShortTag> of_query;
+    const hn::Rebind<std::int8_t, ShortTag> of_row;
+    constexpr auto kShorts = static_cast<std::int64_t>(hn::MaxLanes(ShortTag()));
+    static_assert(64 % kShorts == 0);
+    IntVec sum = hn::Zero(di);
+    IntVec more = hn::Zero(di);
+    for (std::int64_t j = 0; j < bytes; j += kShorts) {
+      const ShortVec a = hn::PromoteTo(ds, hn::LoadU(of_query, x + j));
+      const ShortVec b = hn::PromoteTo(ds, hn::LoadU(of_row, y + j));
+      sum = hn::ReorderWidenMulAccumulate(di, a, b, sum, more);
+    }
+    sums[i] = hn::GetLane(hn::SumOfLanes(di, hn::Add(sum, more)));
+#endif
+  }
+}
+
 // One column of a key. `vector` and `scalar` are the same operation, so every instruction set gives the same bits.
 template <KeyOp op, class V>
 HWY_INLINE V accumulate(V x, V y, V sum) {
@@ -454,6 +483,7 @@ constexpr SimdKernels make_kernels(Isa isa) {
   fill_keys<KeyOp::absolutes>(table);
   fill_keys<KeyOp::maximum>(table);
   fill_keys<KeyOp::differing>(table);
+  table.byte_products = byte_products;
   return table;
 }
 

@@ -75,7 +75,13 @@ class CpuNearest final : public NearestBackend {
       names += name_of(types[level]);
       const PackedKind kind = cpu::packed_kind(task, types, level, cpu::simd_kernels(ctx.isa()));
       if (kind.pruned) {
-        names += " of " + std::to_string(task.index->packed.pruning(kind.metric)->columns) + " rotated columns";
+        const auto pruning = task.index->packed.pruning(kind.metric);
+        names += " of " + std::to_string(pruning->columns) + " rotated columns";
+        if (pruning->finer_columns > 0) {
+          names += " (";
+          names += std::to_string(pruning->finer_columns);
+          names += " of the rows that they leave)";
+        }
       }
     }
     return names;

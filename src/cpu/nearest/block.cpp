@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "core/distance.hpp"
@@ -269,6 +270,7 @@ void RowBlock::pack_panel(std::int64_t panel, std::size_t screen, std::vector<do
     place.rho[i] = terms.rho;
     place.kappa[i] = terms.kappa;
     own_[screen].norms[i] = std::sqrt(rounded.rounded_sq);
+    if (place.finer != nullptr) pack_finer(*rounding.finer(), row, zero, place.finer, i);
   }
   for (std::int64_t i = end; i < begin + width; ++i) {  // lanes beyond the last row: masked by the kernel, but read
     if (whole) {
@@ -279,6 +281,16 @@ void RowBlock::pack_panel(std::int64_t panel, std::size_t screen, std::vector<do
     place.rho[i] = place.kappa[i] = 0;
     rounding.pack_nothing(to, i - begin, width);
   }
+}
+
+void RowBlock::pack_finer(const Screen& screen, const double* row, bool zero, std::byte* images, std::int64_t i) {
+  const std::int64_t bytes = FinerTerms::image_bytes(screen.columns());
+  std::byte* const image = images + i * bytes;
+  std::memset(image, 0, static_cast<std::size_t>(bytes));
+  const RoundedRow rounded = screen.pack(row, Screen::Side::row, image, 0, 1);
+  const RowTerms terms = zero ? Screen::always(rounded) : screen.row_terms(rounded);
+  const FinerTerms last = {terms.base, terms.rho, terms.kappa};
+  std::memcpy(image + bytes - sizeof(FinerTerms), &last, sizeof(FinerTerms));
 }
 
 void RowBlock::finish_packing(std::size_t screen) {

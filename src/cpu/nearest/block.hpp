@@ -101,6 +101,8 @@ class RowBlock {
   void narrow(const double* row, std::byte* to) const;
   /// Copies a panel whose rows are those of a panel that is kept; false where there is none.
   bool copy_panel(std::int64_t panel, std::size_t screen);
+  /// Packs the finer image of row i of the block.
+  static void pack_finer(const Screen& screen, const double* row, bool zero, std::byte* images, std::int64_t i);
   [[nodiscard]] std::int64_t table_row(std::int64_t i) const noexcept {
     return index_.grouped() ? index_.distinct[distinct_[i]] : distinct_[i];
   }

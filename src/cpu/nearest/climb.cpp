@@ -88,6 +88,7 @@ void Search::screen_group(Pass& pass, const QueryBatch& batch, const RowBlock& b
   screen_tiles(pass, batch, block, {active, static_cast<std::size_t>(count)}, scratch);
   for (std::int64_t s = 0; s < count; ++s) {
     const int level = pass.climbs[active[s]].level;
+    if (level == 0 && finer_ != nullptr) refine_tile(pass, batch, block, active[s], s, scratch);
     if (stage != Stage::few && climbs(pass, batch, block, active[s], s, stage, scratch)) continue;
     const std::int64_t query = active[s] * simd_.tile_queries;
     for (std::int64_t i = 0; i < queries_of(batch, active[s]); ++i) {
@@ -138,7 +139,12 @@ bool Search::climbs(Pass& pass, const QueryBatch& batch, const RowBlock& block, 
     return static_cast<double>(queries) * size * columns * (by_pairs ? kCyclesByPairs : kCyclesAProduct[type]) +
            size * static_cast<double>(ladder_[level].row_bytes()) * shared;
   };
-  const auto rank_cost = [&](int level) { return static_cast<double>(climb.passed[level]) * each; };
+  const double refining =
+      finer_ != nullptr ? kCyclesAByte * (kFindBytes + static_cast<double>(finer_->finer_bytes())) : 0;
+  const auto rank_cost = [&](int level) {
+    return static_cast<double>(climb.passed[level]) * each +
+           (level == 0 ? static_cast<double>(climb.refined) * refining : 0);
+  };
   const bool finest = climb.level + 1 == static_cast<int>(types_.size());
   // Of a sample only the best are ranked: there a screen has failed when it tells next to nothing apart.
   const auto failed = [&] {
@@ -169,11 +175,14 @@ bool Search::climbs(Pass& pass, const QueryBatch& batch, const RowBlock& block, 
 
 Threshold Search::threshold(const Pass& pass, const QueryBatch& batch, const RowBlock& block, int level,
                             std::int64_t i) const {
-  const double key = limit(batch, i, *pass.collector);
+  return limit_of(ladder_[level], batch.terms(level, i), limit(batch, i, *pass.collector),
+                  block.packed(level).typical_norm);
+}
+
+Threshold Search::limit_of(const Screen& screen, const QueryTerms& query, double key, double typical_norm) const {
   if (selective_ && key == -kInfinity) return {0, 0, std::numeric_limits<float>::max()};  // nothing passes
   // The screen works on sums of squares: of a cosine key, twice the key.
-  return ladder_[level].threshold(batch.terms(level, i), task_.metric == Metric::cosine ? 2 * key : key,
-                                  block.packed(level).typical_norm);
+  return screen.threshold(query, task_.metric == Metric::cosine ? 2 * key : key, typical_norm);
 }
 
 // The operands of one tile's thresholds, as the kernels want them.

@@ -55,6 +55,12 @@ std::vector<double> sample_rows(const Context& ctx, const kernels::NearestTask& 
   return sample;
 }
 
+}  // namespace
+
+ScreenKind kind_of(Metric metric) {
+  return metric == Metric::inner_product ? ScreenKind::product : ScreenKind::distance;
+}
+
 // int8 has 256 steps for all columns together. Tried are two centers: the median and the middle of the range.
 Screen byte_screen(const Context& ctx, const kernels::NearestTask& task) {
   const std::int64_t d = task.queries.cols();
@@ -90,12 +96,6 @@ Screen byte_screen(const Context& ctx, const kernels::NearestTask& task) {
     best_centre = &centre;
   }
   return {ScreenType::int8, kind, d, best.scale, *best_centre};
-}
-
-}  // namespace
-
-ScreenKind kind_of(Metric metric) {
-  return metric == Metric::inner_product ? ScreenKind::product : ScreenKind::distance;
 }
 
 std::vector<double> screen_centre(const kernels::NearestTask& task) {

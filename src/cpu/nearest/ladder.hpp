@@ -28,6 +28,9 @@ ScreenKind kind_of(Metric metric);
 /// The center of the floating-point screens [d].
 std::vector<double> screen_centre(const kernels::NearestTask& task);
 
+/// The int8 screen of all columns.
+Screen byte_screen(const Context& ctx, const kernels::NearestTask& task);
+
 /// The screens themselves, those of rows that the index keeps as they were made; int8 looks at a sample of the table's
 /// rows.
 std::vector<Screen> make_ladder(const Context& ctx, const kernels::NearestTask& task,

@@ -83,9 +83,13 @@ std::vector<kernels::PackedNeed> packed_needs(const Context& ctx, const kernels:
   std::vector<kernels::PackedNeed> needs;
   for (std::size_t level = 0; level < types.size(); ++level) {
     const kernels::PackedKind kind = packed_kind(task, types, level, simd);
-    const std::int64_t columns =
-        kind.pruned ? task.index->packed.pruning(kind.metric)->columns : task.index->table.cols();
-    needs.push_back({kind, KeptRows::bytes(kind, columns, task.index->distinct_rows(), block)});
+    const std::int64_t rows = task.index->distinct_rows();
+    if (!kind.pruned) {
+      needs.push_back({kind, KeptRows::bytes(kind, task.index->table.cols(), 0, rows, block)});
+      continue;
+    }
+    const auto pruning = task.index->packed.pruning(kind.metric);
+    needs.push_back({kind, KeptRows::bytes(kind, pruning->columns, pruning->finer_columns, rows, block)});
   }
   return needs;
 }

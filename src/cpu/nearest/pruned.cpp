@@ -22,6 +22,7 @@
 #include "cpu/nearest/block.hpp"
 #include "cpu/nearest/byte_scale.hpp"
 #include "cpu/nearest/ladder.hpp"
+#include "cpu/nearest/packed_table.hpp"
 #include "simd/kernels.hpp"
 
 namespace vicinal::cpu {
@@ -34,7 +35,9 @@ constexpr std::int64_t kSurveyedValues = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxSample = 2048;
 constexpr std::int64_t kMinSample = 256;
 constexpr std::int64_t kImageColumns[] = {16, 32, 48, 64, 96, 128};  // of an image, tried
+constexpr std::int64_t kFinerColumns[] = {52, 116};                  // of a finer one: one and two cache lines
 constexpr std::int64_t kMaxAxes = 127;
+constexpr double kFinerWorthIt = 0.9;  // of the time without finer images
 constexpr int kIterations = 5;
 constexpr std::int64_t kAsked = 32;  // rows of the sample that ask the others
 constexpr std::int64_t kTypicalK = 10;
@@ -42,6 +45,7 @@ constexpr std::int64_t kFarther = 16;  // the neighbor that says, with the first
 constexpr double kScreenBytes = 0.05;  // a column of a query takes as long as reading so many bytes of rows
 constexpr double kPairsBytes = 0.4;    // the same without an instruction for int8, where products are added in pairs
 constexpr double kMissBytes = 1536;    // and finding a row as long as so many
+constexpr double kFinerBytes = 64;     // the same of a finer image, which is fetched while others are compared
 constexpr double kLagging = 3;         // times as many rows are left, because limits reach their end late; measured
 constexpr double kLonger = 0.65;       // exponent by which more are left of longer lists; measured
 constexpr double kRankedOfList = 6;    // times k rows are ranked at least; measured
@@ -73,17 +77,31 @@ bool could_prune(const Context& ctx, const kernels::NearestTask& task) {
          !table.is_block_source() && table.cols() >= kFewestColumns && task.index->distinct_rows() >= kFewestRows;
 }
 
+/// What a search compares of a row: columns of its image, of a finer one (0: none), and the shares of the rows that
+/// come to it and that are ranked.
+struct Images {
+  std::int64_t columns;
+  std::int64_t finer_columns;
+  double finer_share;
+  double share;
+};
+
 /// Bytes, or what takes as long as reading them, for each row of the table.
-double cost_of(const Context& ctx, const kernels::NearestTask& task, double columns, double share, double queries) {
+double cost_of(const Context& ctx, const kernels::NearestTask& task, const Images& images, double queries) {
   const TableView& table = task.index->table;
   const auto d = static_cast<double>(table.cols());
   const bool borrows = RowReading::of(table, task.metric).borrow;
   const double key = kMissBytes + d * (borrows ? static_cast<double>(size_of(table.dtype())) : 24);
   const double longer = std::pow(std::max<double>(1, static_cast<double>(task.k) / kTypicalK), kLonger);
   const double fewest = kRankedOfList * static_cast<double>(task.k) / static_cast<double>(task.index->distinct_rows());
-  const double ranked = std::min(1.0, std::max(fewest, share * longer * kLagging));
+  const auto more = [&](double share) { return std::min(1.0, std::max(fewest, share * longer * kLagging)); };
+  const double finer = images.finer_columns > 0
+                           ? more(images.finer_share) *
+                                 (kFinerBytes + static_cast<double>(FinerTerms::image_bytes(images.finer_columns)))
+                           : 0;
   const double product = simd_kernels(ctx.isa()).quick[screen_index(ScreenType::int8)] ? kScreenBytes : kPairsBytes;
-  return columns + 12 + queries * (columns * product + ranked * key);
+  const auto columns = static_cast<double>(images.columns);
+  return columns + 12 + queries * (columns * product + finer + more(images.share) * key);
 }
 
 struct Sample {
@@ -319,33 +337,64 @@ kernels::Pruning survey(const Context& ctx, const kernels::NearestTask& task) {
     all.map(sample.raw.data() + i * d, images.data() + i * all.columns());
   });
   const std::vector<double> reaches = reaches_of(ctx, task, sample);
-  double least = kInfinity;
-  Rounding rounding;
-  for (const std::int64_t tried : kImageColumns) {
-    const std::int64_t columns = std::min(tried, all.columns());  // fewer where the rank is less
-    if (columns == best.columns || 2 * columns > d) break;
+  struct Tried {
+    std::int64_t columns;
+    Rounding rounding;
+    double share;
+  };
+  const auto look = [&](std::int64_t wanted) -> Tried {
+    const std::int64_t columns = std::min(wanted, all.columns());  // fewer where the rank is less
     const std::vector<double> some = shorter(images, all.columns(), columns);
-    Rounding trial = rounding_of(ctx, kind, some, columns);
-    const double share = share_left(ctx, kind, some, columns, trial, reaches);
-    const double cost = cost_of(ctx, task, static_cast<double>(columns), share, kTypicalQueries);
+    Rounding rounding = rounding_of(ctx, kind, some, columns);
+    const double share = share_left(ctx, kind, some, columns, rounding, reaches);
+    return {columns, std::move(rounding), share};
+  };
+  double least = kInfinity;
+  Tried first{};
+  for (const std::int64_t wanted : kImageColumns) {
+    const std::int64_t columns = std::min(wanted, all.columns());
+    if (columns == first.columns || 2 * columns > d) break;
+    Tried trial = look(wanted);
+    const double cost = cost_of(ctx, task, {columns, 0, 0, trial.share}, kTypicalQueries);
     if (!(cost < least)) continue;
     least = cost;
-    best.columns = columns;
-    best.share = share;
-    rounding = std::move(trial);
+    first = std::move(trial);
   }
-  if (best.columns == 0) return best;
-  std::vector<double> rows = sample.raw;
-  for (std::int64_t i = 0; i < sample.rows; ++i) {
-    for (std::int64_t j = 0; j < d; ++j) rows[i * d + j] -= centre[static_cast<std::size_t>(j)];
+  if (first.columns == 0) return best;
+  best.columns = first.columns;
+  best.share = first.share;
+  const Screen whole = byte_screen(ctx, task);  // loses nothing of what axes leave
+  best.share_without = share_left(ctx, kind, sample.raw, d, {whole.centre(), whole.scale()}, reaches);
+  // Finer images do not change the first ones: with fewer columns one query would be faster, but many slower.
+  Tried second{};
+  const bool always = core::ContextAccess::ablation(ctx) == core::Ablation::pruning_forecast;
+  least = always ? kInfinity : kFinerWorthIt * least;
+  const auto add_finer = [&](Tried trial) {
+    const double cost = cost_of(ctx, task, {first.columns, trial.columns, first.share, trial.share}, kTypicalQueries);
+    if (trial.columns <= first.columns || !(cost < least)) return;
+    least = cost;
+    best.finer_columns = trial.columns;
+    best.finer_share = first.share;
+    best.share = trial.share;
+    second = std::move(trial);
+  };
+  for (const std::int64_t wanted : kFinerColumns) add_finer(look(wanted));
+  add_finer({d, {}, best.share_without});
+  const auto screen_of = [&](const Tried& tried) {
+    const auto axes_used = static_cast<std::size_t>((tried.columns - 1) * d);
+    best.bytes += Projection::bytes(tried.columns - 1, d);
+    auto projection = std::make_shared<const Projection>(std::span(flat).first(axes_used), centre, longest, simd, &ctx);
+    return std::make_shared<Screen>(ScreenType::int8, kind, tried.rounding.scale, tried.rounding.centre,
+                                    std::move(projection));
+  };
+  const auto screen = screen_of(first);
+  if (second.columns == d) {
+    screen->refine_by(std::make_shared<Screen>(whole));
+    best.bytes += static_cast<std::uint64_t>(d) * sizeof(double);
+  } else if (second.columns > 0) {
+    screen->refine_by(screen_of(second));
   }
-  const Rounding whole = rounding_of(ctx, ScreenKind::product, rows, d);  // rows that are centered, as they are
-  best.share_without = share_left(ctx, kind, rows, d, whole, reaches);
-  flat.resize(static_cast<std::size_t>((best.columns - 1) * d));
-  auto projection = std::make_shared<const Projection>(flat, std::move(centre), longest, simd, &ctx);
-  best.bytes = Projection::bytes(best.columns - 1, d);
-  best.screen = std::make_shared<const Screen>(ScreenType::int8, kind, rounding.scale, std::move(rounding.centre),
-                                               std::move(projection));
+  best.screen = screen;
   return best;
 }
 
@@ -374,9 +423,9 @@ bool prunes(const Context& ctx, const kernels::NearestTask& task) {
   if (noted->columns == 0) return false;
   if (core::ContextAccess::ablation(ctx) == core::Ablation::pruning_forecast) return true;
   const auto queries = static_cast<double>(task.queries.rows());
-  const double with = cost_of(ctx, task, static_cast<double>(noted->columns), noted->share, queries);
-  const auto all = static_cast<double>(task.index->table.cols());
-  return with < kWorthIt * cost_of(ctx, task, all, noted->share_without, queries);
+  const Images used = {noted->columns, noted->finer_columns, noted->finer_share, noted->share};
+  const Images without = {task.index->table.cols(), 0, 0, noted->share_without};
+  return cost_of(ctx, task, used, queries) < kWorthIt * cost_of(ctx, task, without, queries);
 }
 
 const Screen& pruned_screen(const kernels::Pruning& pruning) {

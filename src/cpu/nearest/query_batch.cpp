@@ -2,11 +2,13 @@
 #include "cpu/nearest/query_batch.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 
 #include "core/distance.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
+#include "cpu/nearest/packed_table.hpp"
 
 namespace vicinal::cpu {
 
@@ -16,7 +18,11 @@ QueryBatch::QueryBatch(const kernels::NearestTask& task, const SimdKernels& simd
       screens_(screens),
       d_(task.queries.cols()),
       padded_d_((d_ + 7) / 8 * 8),
-      packed_(screens.size()) {}
+      packed_(screens.size()) {
+  if (!screens.empty() && screens[0].finer() != nullptr) {
+    finer_bytes_ = FinerTerms::image_bytes(screens[0].finer()->columns());
+  }
+}
 
 std::uint64_t QueryBatch::bytes_a_query(const kernels::NearestTask& task, std::span<const ScreenType> screens) {
   const std::int64_t d = task.queries.cols();
@@ -24,6 +30,7 @@ std::uint64_t QueryBatch::bytes_a_query(const kernels::NearestTask& task, std::s
   for (const ScreenType screen : screens) {
     bytes += static_cast<std::uint64_t>(Screen::row_bytes(screen, d)) + sizeof(QueryTerms);
   }
+  if (task.pruned) bytes += static_cast<std::uint64_t>(FinerTerms::image_bytes(d)) + sizeof(QueryTerms);
   return bytes;
 }
 
@@ -38,6 +45,8 @@ void QueryBatch::load(const Context& ctx, std::int64_t begin, std::int64_t end) 
     packed_[s].panels.reserve(tiles() * width * packed_[s].row_bytes);
     packed_[s].terms.resize(static_cast<std::size_t>(size()));
   }
+  finer_.reserve(size() * finer_bytes_);
+  if (finer_bytes_ > 0) finer_terms_.resize(static_cast<std::size_t>(size()));
   std::vector<double> block;  // a block source is asked once, here, on the calling thread
   if (task_.queries.is_block_source()) {
     block.resize(static_cast<std::size_t>(size() * d_));
@@ -67,8 +76,17 @@ void QueryBatch::load(const Context& ctx, std::int64_t begin, std::int64_t end) 
       }
       for (std::int64_t i = last; i < first + width; ++i) screens_[s].pack_nothing(panel, i - first, width);
     }
+    for (std::int64_t i = first; i < last && finer_bytes_ > 0; ++i) pack_finer(i);
   };
   core::parallel_for(ctx, tiles(), std::cref(load_tile));  // a reference: nothing is allocated
+}
+
+void QueryBatch::pack_finer(std::int64_t i) {
+  const Screen& screen = *screens_[0].finer();
+  std::byte* const image = finer_.data() + i * finer_bytes_;
+  std::memset(image, 0, static_cast<std::size_t>(finer_bytes_));
+  finer_terms_[i] = screen.query_terms(screen.pack(row(i), Screen::Side::query, image, 0, 1));
+  if (zero_[i] != 0) finer_terms_[i].usable = false;
 }
 
 }  // namespace vicinal::cpu

@@ -31,10 +31,16 @@ class QueryBatch {
     return packed_[screen].panels.data() + tile * simd_.tile_queries * packed_[screen].row_bytes;
   }
 
+  /// Of the first screen's finer images: query i, packed, and its terms.
+  [[nodiscard]] const std::byte* finer(std::int64_t i) const noexcept { return finer_.data() + i * finer_bytes_; }
+  [[nodiscard]] const QueryTerms& finer_terms(std::int64_t i) const noexcept { return finer_terms_[i]; }
+
   /// Bytes one query takes.
   static std::uint64_t bytes_a_query(const kernels::NearestTask& task, std::span<const ScreenType> screens);
 
  private:
+  void pack_finer(std::int64_t i);
+
   struct PackedQueries {
     std::int64_t row_bytes = 0;
     core::AlignedArray<std::byte> panels;  // [tiles][words, tile_queries] of 32 bits
@@ -51,6 +57,9 @@ class QueryBatch {
   core::AlignedArray<double> wide_;  // [size, padded_d]
   std::vector<PackedQueries> packed_;
   std::vector<std::uint8_t> zero_;
+  std::int64_t finer_bytes_ = 0;  // of a query; 0: the first screen has no finer one
+  core::AlignedArray<std::byte> finer_;
+  std::vector<QueryTerms> finer_terms_;
 };
 
 }  // namespace vicinal::cpu

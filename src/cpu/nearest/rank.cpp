@@ -33,7 +33,9 @@ void Search::finish_query(Pass& pass, const QueryBatch& batch, const RowBlock& b
                      [](const Survivor& x, const Survivor& y) { return x.score > y.score; });
     rank(pass, batch, block, i, survivors, best, scratch);
     survivors += best;
-    count = drop(pass, batch, block, level, i, scratch.thresholds[slot], survivors, count - best);
+    count = level == 0 && finer_ != nullptr
+                ? refine(pass, batch, block, i, survivors, count - best)
+                : drop(pass, batch, block, level, i, scratch.thresholds[slot], survivors, count - best);
   }
   rank(pass, batch, block, i, survivors, count, scratch);
   if (count > std::max<std::int64_t>(best, block.size() / 4) && count > 64) pass.weak[i] = 1;
@@ -92,6 +94,12 @@ void Search::seed_query(const QueryBatch& batch, const RowBlock& block, int leve
   seeds_[i] = std::min(seeds_[i], heap.limit());
 }
 
+void Search::fetch_row(const RowBlock& block, std::int64_t row) {
+  const auto* const bytes = static_cast<const std::byte*>(block.borrowed(row));
+  const std::int64_t ahead = std::min<std::int64_t>(block.element_bytes(), kAheadBytes);
+  for (std::int64_t at = 0; at < ahead; at += 64) __builtin_prefetch(bytes + at);
+}
+
 void Search::add(const RowBlock& block, std::int64_t row, KeyRows& rows, WorkerScratch& scratch) const {
   const std::int64_t s = rows.count++;
   rows.at[s] = row;
@@ -101,11 +109,7 @@ void Search::add(const RowBlock& block, std::int64_t row, KeyRows& rows, WorkerS
   } else if (block.borrows()) {
     const void* const elements = block.borrowed(row);
     rows.elements[s] = elements;
-    if (task_.pruned) {  // many rows far from each other: they are fetched while others are
-      const auto* const bytes = static_cast<const std::byte*>(elements);
-      const std::int64_t ahead = std::min<std::int64_t>(block.element_bytes(), kAheadBytes);
-      for (std::int64_t at = 0; at < ahead; at += 64) __builtin_prefetch(bytes + at);
-    }
+    if (task_.pruned) fetch_row(block, row);  // many rows far from each other: they are fetched while others are
     rows.zero[s] = false;
   } else {
     const std::int64_t bytes = block.element_bytes();

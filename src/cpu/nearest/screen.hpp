@@ -45,12 +45,19 @@
 // Of images in few columns (projection.hpp) X and Y are the computed images, and U grows by how much their distance may
 // exceed that of the rows, t of form P falls by how much their product may be below. A row longer than the projection
 // allows always survives.
+//
+// Finer images. A screen of images may have a finer one: the rows that it leaves are judged once more, one by one, by
+// images in more columns. There the sum s = x~.y~ + base is exact in 32 bits (|x~.y~ - h| < 2^30), and a row may be
+// dropped when s + a rho_y + b |y~| < t. Two float64 products and three sums round by at most 2^-53 of the magnitudes
+// each, for which `is_dropped_alone` asks for 2^-40 of them. Whatever a finer image drops, the proof above holds for
+// it alone, so both may use different centers, scales and forms.
 #pragma once
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "cpu/nearest/projection.hpp"
@@ -121,6 +128,9 @@ class Screen {
   /// Columns that it compares, and bytes of a row packed for it.
   [[nodiscard]] std::int64_t columns() const noexcept { return d_; }
   [[nodiscard]] std::int64_t row_bytes() const { return row_bytes(type_, d_); }
+  /// Of images: the screen of int8 images in more columns for the rows that this one leaves; null where there is none.
+  [[nodiscard]] const Screen* finer() const noexcept { return finer_.get(); }
+  void refine_by(std::shared_ptr<const Screen> finer) noexcept { finer_ = std::move(finer); }
 
   enum class Side : std::uint8_t { row, query };
   /// Rounds a row and writes it to lane `lane` of a panel of `width` rows, [words a row][width] of 32 bits.
@@ -145,6 +155,7 @@ class Screen {
   double scale_;
   std::vector<double> centre_;
   std::shared_ptr<const Projection> projection_;  // null: rows as they are
+  std::shared_ptr<const Screen> finer_;
   double beta_;
   double tiny_;
 };
@@ -169,6 +180,15 @@ inline bool is_dropped(bool integer, const ScoreTerms& terms, double t) noexcept
   const double margin = integer ? 0x1p-22 : 0x1p-40;
   const double magnitude = std::fabs(score) + std::fabs(terms.of_rho) + std::fabs(terms.of_kappa);
   return score + terms.of_rho + terms.of_kappa + magnitude * margin < t;
+}
+
+/// Whether a row may be dropped whose int8 sum, products and base, is `sum`.
+inline bool is_dropped_alone(std::int32_t sum, float rho, float kappa, const Threshold& limit) noexcept {
+  if (rho == 0) return false;  // it survives whatever the query (Screen::always)
+  const double of_rho = limit.a * static_cast<double>(rho);
+  const double of_kappa = limit.b * static_cast<double>(kappa);
+  const double magnitude = std::fabs(static_cast<double>(sum)) + of_rho + of_kappa;
+  return static_cast<double>(sum) + of_rho + of_kappa + magnitude * 0x1p-40 < limit.t;
 }
 
 /// Not above the float32 of any sum of the int8 screen that reaches `least`.

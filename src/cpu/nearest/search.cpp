@@ -154,6 +154,7 @@ std::uint64_t Search::search_batch(QueryBatch& batch, RowBlock& block, std::int6
   seeds_.assign(static_cast<std::size_t>(end - begin), kInfinity);
   all_.weak.assign(static_cast<std::size_t>(end - begin), 0);
   all_.climbs.assign(static_cast<std::size_t>(batch.tiles()), {});
+  finer_ = screened() && ladder_[0].finer() != nullptr ? kept(0) : nullptr;
   if (sizes_.sample > 0) {
     // A few rows first: with the limits they give, most of the sample does not survive its own screen.
     const std::int64_t few = std::max<std::int64_t>(256, 4 * task_.k);

@@ -10,8 +10,9 @@
 // through is decided by the key: a weak bound costs time, never an answer. Method `direct` skips the screen: every row
 // is ranked. O(m n d) time; scratch O(batch d + block d), never m x n.
 //
-// The functions of `Search` are in three files: search.cpp goes through batches of queries and blocks of the table,
-// climb.cpp screens a block and decides which queries climb the ladder, rank.cpp ranks rows by their keys.
+// The functions of `Search` are in four files: search.cpp goes through batches of queries and blocks of the table,
+// climb.cpp screens a block and decides which queries climb the ladder, refine.cpp looks at finer images of what a
+// screen of images leaves, rank.cpp ranks rows by their keys.
 #pragma once
 
 #include <algorithm>
@@ -87,6 +88,7 @@ class Search {
     int blocks_left = 0;                     // ... and stays for so many blocks
     int patience = 8;                        // blocks until the next trial, then twice as many
     std::int64_t passed[kScreens + 1] = {};  // survivors of the present block at each level tried
+    std::int64_t refined = 0;                // of level 0, those whose finer images were compared
   };
 
   // One way through the table, or through a part of it, for all queries of a batch.
@@ -154,10 +156,18 @@ class Search {
               Stage stage, const WorkerScratch& scratch);
   [[nodiscard]] Threshold threshold(const Pass& pass, const QueryBatch& batch, const RowBlock& block, int level,
                                     std::int64_t i) const;
+  [[nodiscard]] Threshold limit_of(const Screen& screen, const QueryTerms& query, double key,
+                                   double typical_norm) const;
   TileLimits limits(const Pass& pass, const QueryBatch& batch, const RowBlock& block, std::int64_t tile,
                     Threshold* used) const;
   void screen_tiles(const Pass& pass, const QueryBatch& batch, const RowBlock& block,
                     std::span<const std::int64_t> tiles, WorkerScratch& scratch);
+
+  // refine.cpp
+  void refine_tile(Pass& pass, const QueryBatch& batch, const RowBlock& block, std::int64_t tile, std::int64_t slot,
+                   WorkerScratch& scratch);
+  std::int64_t refine(const Pass& pass, const QueryBatch& batch, const RowBlock& block, std::int64_t i,
+                      Survivor* survivors, std::int64_t count) const;
 
   // rank.cpp
   void finish_query(Pass& pass, const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i,
@@ -166,6 +176,8 @@ class Search {
                     const Threshold& old, Survivor* survivors, std::int64_t count) const;
   void seed_query(const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i, Survivor* survivors,
                   std::int64_t count, WorkerScratch& scratch);
+  /// Of a block that borrows: asks for the elements of a row.
+  static void fetch_row(const RowBlock& block, std::int64_t row);
   void add(const RowBlock& block, std::int64_t row, KeyRows& rows, WorkerScratch& scratch) const;
   void rank(const Pass& pass, const QueryBatch& batch, const RowBlock& block, std::int64_t i, const Survivor* survivors,
             std::int64_t count, WorkerScratch& scratch);
@@ -230,6 +242,7 @@ class Search {
   Pass all_;                                     // of the whole table
   QueryBatch batch_;
   RowBlock block_;
+  const KeptRows* finer_ = nullptr;  // of the first screen, if it has finer images
   bool is_ready_ = false;
   bool has_whole_table_ = false;  // `block_`, where one block is the table and every row is ranked
   std::vector<std::int64_t> sample_rows_;

@@ -227,6 +227,24 @@ def test_bad_input(vicinal, tmp_path, arguments, code, words):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize("arguments, words", [
+    (["knn", "good.npy", "-k", 3, "-o", ""], "the argument after '-o' is empty"),
+    (["knn", "good.npy", "", "-k", 3], "the argument after 'good.npy' is empty"),
+    (["kmeans", "good.npy", "--clusters", "", "--init", "random"], "the argument after '--clusters' is empty"),
+    (["knn", "good.npy", "-k", 3, "--output="], "'--output=' has no value"),
+    ([""], "the first argument is empty"),
+])
+def test_an_argument_without_text_is_refused(vicinal, tmp_path, arguments, words):
+    """A variable of the shell that is not set must not turn into an option that is not given."""
+    prepare(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    done = vicinal(*arguments)
+    assert done.returncode == USAGE
+    assert done.stderr == f"vicinal: error: {words}\n"
+    assert done.stdout == ""
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_errors_are_json_too(vicinal, tmp_path):
     import json
 

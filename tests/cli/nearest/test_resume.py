@@ -450,7 +450,9 @@ def test_folders_that_cannot_be_used(vicinal, tmp_path, tables):
     assert "'table.npy' is not a folder" in refused(vicinal, *search, "table.npy", code=3)
     assert "cannot make the folder 'no/where'" in refused(vicinal, *search, "no/where", code=3)
     assert "--resume-every: is -1" in refused(vicinal, *search, "kept", "--resume-every", -1, code=2)
-    assert "--resume: the name of the folder is empty" in refused(vicinal, *search, "", code=2)
+    (tmp_path / "empty.toml").write_text('[knn]\nresume = ""\n')
+    assert "--resume: the name of the folder is empty" in refused(vicinal, *search[:-1], "--config", "empty.toml",
+                                                                  code=2)
     for command in (["knn", "table.npy"], ["radius", "table.npy", "-r", 1], ["kmeans", "table.npy", "-c", 3]):
         assert "--resume-every: is for the folder of" in refused(vicinal, *command, "--resume-every", 5, code=2)
     assert "k: is 700" in refused(vicinal, *search, "kept", "-k", 700, code=2)

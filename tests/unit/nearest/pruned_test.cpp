@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@
 #include "backend/nearest.hpp"
 #include "core/philox.hpp"
 #include "counted_polls.hpp"
+#include "cpu/nearest/packed_table.hpp"
 #include "cpu/nearest/projection.hpp"
 #include "cpu/nearest/screen.hpp"
 #include "isas.hpp"
@@ -167,6 +169,79 @@ TEST(ScreenOfImages, KeepsARowAtTheLimit) {
   }
 }
 
+// A row that is exactly as far as the key, whatever its rounding: with scale 1 the errors of rows are near 1.
+TEST(ScreenOfImages, FinerImagesKeepARowAtTheLimit) {
+  constexpr std::int64_t kColumns = 8;
+  for (const cpu::ScreenKind kind : {cpu::ScreenKind::distance, cpu::ScreenKind::product}) {
+    const bool is_distance = kind == cpu::ScreenKind::distance;
+    const cpu::Screen screen(ScreenType::int8, kind, kColumns, 1.0, {});
+    std::int64_t dropped = 0;
+    for (std::int64_t pair = 0; pair < 2000; ++pair) {
+      double x[kColumns];
+      double y[kColumns];
+      double key = 0;
+      for (std::int64_t j = 0; j < kColumns; ++j) {
+        x[j] = 20 * drawn(7, pair * kColumns + j);
+        y[j] = 20 * drawn(8, pair * kColumns + j);
+        key += is_distance ? (x[j] - y[j]) * (x[j] - y[j]) : -x[j] * y[j];
+      }
+      std::byte row_bytes[kColumns];
+      std::byte query_bytes[kColumns];
+      const cpu::RowTerms terms = screen.row_terms(screen.pack(y, cpu::Screen::Side::row, row_bytes, 0, 1));
+      const cpu::QueryTerms query = screen.query_terms(screen.pack(x, cpu::Screen::Side::query, query_bytes, 0, 1));
+      std::int32_t sum = terms.base;
+      for (std::int64_t j = 0; j < kColumns; ++j) {
+        sum += std::to_integer<int>(query_bytes[j]) * static_cast<std::int8_t>(std::to_integer<int>(row_bytes[j]));
+      }
+      for (const double norm : {0.0, 1e3}) {  // both forms
+        EXPECT_FALSE(cpu::is_dropped_alone(sum, terms.rho, terms.kappa, screen.threshold(query, key, norm))) << pair;
+        const double nearer = is_distance ? key / 4 : key - 200;
+        dropped += cpu::is_dropped_alone(sum, terms.rho, terms.kappa, screen.threshold(query, nearer, norm)) ? 1 : 0;
+      }
+    }
+    EXPECT_GT(dropped, 1000);
+  }
+}
+
+TEST(ScreenOfImages, FinerImagesOfRowsThatAlwaysSurvive) {
+  const cpu::RowTerms terms = cpu::Screen::always(cpu::RoundedRow{});
+  EXPECT_FALSE(cpu::is_dropped_alone(0, terms.rho, terms.kappa, {1, 1, 1e9}));
+  EXPECT_TRUE(cpu::is_dropped_alone(0, 1e-30F, 0, {1, 1, 1e9}));
+}
+
+TEST(FinerImage, TakesWholeCacheLines) {
+  EXPECT_EQ(cpu::FinerTerms::image_bytes(1), 64);
+  EXPECT_EQ(cpu::FinerTerms::image_bytes(52), 64);
+  EXPECT_EQ(cpu::FinerTerms::image_bytes(53), 128);
+  EXPECT_EQ(cpu::FinerTerms::image_bytes(116), 128);
+}
+
+TEST(FinerImage, ProductsOfBytes) {
+  constexpr std::int64_t kBytes = 192;
+  for (const Isa isa : isas()) {
+    for (const int widest : {-1, 128, 127}) {  // of all rows; below 0: all are drawn
+      std::vector<std::byte> query(kBytes);
+      std::vector<std::byte> bytes(5 * kBytes);
+      for (std::size_t i = 0; i < bytes.size(); ++i) {
+        const auto random = static_cast<std::uint8_t>(127 * drawn(9, static_cast<std::int64_t>(i)) + 128);
+        bytes[i] = static_cast<std::byte>(widest < 0 ? random : widest);
+        if (i < query.size()) query[i] = static_cast<std::byte>(widest < 0 ? 255 - random : 255);
+      }
+      std::vector<const std::byte*> rows;
+      for (std::int64_t r = 0; r < 5; ++r) rows.push_back(bytes.data() + r * kBytes);
+      std::int32_t sums[5];
+      cpu::simd_kernels(isa).byte_products(query.data(), rows.data(), 5, kBytes, sums);
+      for (std::int64_t r = 0; r < 5; ++r) {
+        std::int32_t wanted = 0;
+        for (std::int64_t j = 0; j < kBytes; ++j) {
+          wanted += std::to_integer<int>(query[j]) * static_cast<std::int8_t>(std::to_integer<int>(rows[r][j]));
+        }
+        EXPECT_EQ(sums[r], wanted) << name_of(isa) << " " << widest;
+      }
+    }
+  }
+}
+
 TEST(ScreenOfImages, RowsLongerThanTheProjectionAllowsSurvive) {
   std::byte panel[64] = {};
   const double y[8] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -251,6 +326,22 @@ TEST_F(PrunedByAnIndex, PlansCountThemAndTheLimitDropsThem) {
   EXPECT_TRUE(is_pruned(knn(ctx_, index, queries(2), options).plan)) << "they are made again";
 }
 
+// What is packed has the bytes that were planned, finer images included.
+TEST_F(PrunedByAnIndex, FinerImagesAreCounted) {
+  static_cast<void>(setenv("VICINAL_ABLATION", "pruning-forecast", 1));  // whether or not they pay
+  const Context always = Context::cpu({.threads = 2});
+  static_cast<void>(unsetenv("VICINAL_ABLATION"));
+  const Index index(always, table(), {.packed = Packing::never, .pruned = Packing::now});
+  const auto pruning = packed(index).pruning(Metric::euclidean);
+  ASSERT_TRUE(pruning);
+  ASSERT_GT(pruning->finer_columns, pruning->columns);
+  const std::int64_t finer = cpu::FinerTerms::image_bytes(pruning->finer_columns);
+  EXPECT_GE(packed(index).bytes(), static_cast<std::uint64_t>(kPrunedRows * (pruning->columns + 12 + finer)));
+  const NeighborGraph found = knn(always, index, queries(1), {.k = 3});
+  EXPECT_NE(found.plan.screens.find(std::to_string(pruning->finer_columns) + " of the rows that they leave"),
+            std::string::npos);
+}
+
 TEST_F(PrunedByAnIndex, FilesNameThem) {
   const Index index(ctx_, table(), {.pruned = Packing::now});
   const NeighborGraph wanted = knn(ctx_, index, queries(1), {.k = 3});
@@ -268,11 +359,13 @@ TEST_F(PrunedByAnIndex, FilesNameThem) {
 
 TEST_F(PrunedByAnIndex, MakingThemPollsTheToken) {
   const Context one = Context::cpu({.threads = 1});
-  const std::int64_t without = polls_of([&] { (void)Index(one, table()); });
-  const std::int64_t with = polls_of([&] { (void)Index(one, table(), {.pruned = Packing::now}); });
+  const std::int64_t packed = polls_of([&] { (void)Index(one, table(), {.packed = Packing::now}); });
+  const std::int64_t pruned = polls_of([&] { (void)Index(one, table(), {.pruned = Packing::now}); });
+  // Both choose a rounding and pack all rows. For pruned rows a sample is read and mapped row by row, and 32 of its rows
+  // ask the others.
   constexpr std::int64_t kSample = 2048;
-  constexpr std::int64_t kPanel = 32;
-  EXPECT_GE(with, without + kSample + kPrunedRows / kPanel);
+  constexpr std::int64_t kAsked = 32;
+  EXPECT_GE(pruned, packed + 2 * kSample + kAsked * kSample / 64);
 }
 
 TEST_F(PrunedByAnIndex, SearchesThatAreRepeated) {
