@@ -77,6 +77,7 @@ struct Engine {
   int compiled_for = 0;   ///< what the kernels were compiled for that the device runs, such as 75: __CUDA_ARCH__ / 10
   bool portable = false;  ///< VICINAL_CUDA_PATH=portable, or no sm_90a: mma.sync instead of wgmma
   MatrixSums sums;        ///< of the instruction that it takes
+  MatrixSums warp_sums;   ///< of mma.sync on a device where that is another one
   bool has_tf32 = false;  ///< products of tf32 add as formulas/nearest/few_queries.hpp wants it
   std::uint64_t memory_limit = 0;  ///< bytes of device memory
   std::size_t shared_memory = 0;   ///< bytes a block may have

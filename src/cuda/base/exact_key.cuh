@@ -13,14 +13,39 @@
 
 namespace vicinal::cuda {
 
+/// Of one x and some rows at a time. Some columns of a lane are on their way together, be they fewer than usual.
+template <int kRows, class X, class Y>
+__device__ __forceinline__ void squared_differences(const X* x, const Y* const (&rows)[kRows], int d, unsigned mask,
+                                                    double (&keys)[kRows]) {
+  constexpr int kTogether = sizeof(Y) > 4 ? 4 : 8;
+  double sums[kRows] = {};
+#pragma unroll 1
+  for (int first = static_cast<int>(threadIdx.x % 8); first < d; first += 8 * kTogether) {
+    Y values[kRows][kTogether];
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        if (first + 8 * i < d) values[r][i] = rows[r][first + 8 * i];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      if (first + 8 * i >= d) break;
+      const double value = widen(x[first + 8 * i]);
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) Squares::add(sums[r], value, widen(values[r][i]), 2);
+    }
+  }
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) keys[r] = core::sum_of_eight(sums[r], mask);
+}
 template <class X, class Y>
 __device__ double squared_differences(const X* x, const Y* y, int d, unsigned mask) {
-  double a = 0;
-#pragma unroll 8
-  for (int j = threadIdx.x % 8; j < d; j += 8) {
-    Squares::add(a, widen(x[j]), widen(y[j]), 2);
-  }
-  return core::sum_of_eight(a, mask);
+  const Y* const rows[1] = {y};
+  double keys[1];
+  squared_differences(x, rows, d, mask, keys);
+  return keys[0];
 }
 
 template <class T>

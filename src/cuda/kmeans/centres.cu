@@ -81,8 +81,10 @@ __device__ void drop_centre(const ClusterView& v, std::int64_t c, int lane, int 
   }
 }
 
+// Other blocks of the same kernel may have made the centers.
 __device__ bool differ_at(const ClusterView& v, std::int64_t a, std::int64_t b, std::int64_t j) {
-  return __double_as_longlong(v.centres[a * v.rows.d + j]) != __double_as_longlong(v.centres[b * v.rows.d + j]);
+  return __double_as_longlong(__ldcg(v.centres + a * v.rows.d + j)) !=
+         __double_as_longlong(__ldcg(v.centres + b * v.rows.d + j));
 }
 
 // By one block: a thread looks for the first center that has the hash of its own.
@@ -134,7 +136,8 @@ __device__ void ready_panel(const ClusterView& v, std::int64_t c) {
   atomicMin(&v.outcome->tally.least_norm, __float_as_uint(__double2float_rd(sqrt(squares) * (1 - 0x1p-30))));
 }
 
-__device__ void ready_half(const ClusterView& v, std::int64_t c) {
+// `unusable`: set where the center is too far away.
+__device__ void ready_half(const ClusterView& v, std::int64_t c, unsigned* unusable) {
   const std::int64_t d = v.rows.d;
   const HalfView& h = v.half;
   if (c >= v.k) return hide_centre(h, c, static_cast<int>(threadIdx.x), kCentreThreads);
@@ -162,7 +165,7 @@ __device__ void ready_half(const ClusterView& v, std::int64_t c) {
   v.hashes[c] = hash_of(hash);
   const core::HalfRow row = core::half_row(sums);
   if (!(row.norm <= core::half_screen::kLongest && row.rho <= core::half_screen::kLongest)) {
-    v.outcome->tally.unusable = 1;
+    *unusable = 1;
     return;
   }
   const double square = sums.exact_sq / 2;
@@ -181,7 +184,7 @@ __device__ void ready_half(const ClusterView& v, std::int64_t c) {
 template <bool kHalf>
 __global__ void __launch_bounds__(kCentreThreads) ready_kernel(const __grid_constant__ ClusterView v) {
   if constexpr (kHalf) {
-    ready_half(v, blockIdx.x);
+    ready_half(v, blockIdx.x, &v.outcome->tally.unusable);
   } else {
     ready_panel(v, blockIdx.x);
   }
@@ -274,7 +277,8 @@ __device__ double sum_of_shifts(const ClusterView& v) {
   return sum;
 }
 
-__global__ void __launch_bounds__(kCentreThreads) means_kernel(const __grid_constant__ ClusterView v, bool wait) {
+// The block's center; returns whether the centers move.
+__device__ bool move_centre(const ClusterView& v, bool wait) {
   const std::int64_t c = blockIdx.x;
   const bool moves = !(wait && v.outcome->filled < v.k);
   if (moves && v.sizes[c] > 0) {
@@ -282,11 +286,35 @@ __global__ void __launch_bounds__(kCentreThreads) means_kernel(const __grid_cons
   } else if (threadIdx.x == 0) {
     v.shifts[c] = 0;
   }
+  return moves;
+}
+
+__global__ void __launch_bounds__(kCentreThreads) means_kernel(const __grid_constant__ ClusterView v, bool wait) {
+  const bool moves = move_centre(v, wait);
   if (!finishes_last(v)) return;
   const double sum = sum_of_shifts(v);
   if (threadIdx.x != 0) return;
   v.outcome->shift = sum;
   v.outcome->moved = moves ? 1 : 0;
+}
+
+__global__ void __launch_bounds__(kCentreThreads)
+    advance_kernel(const __grid_constant__ ClusterView v, bool wait, ClusterOutcome* told) {
+  const bool moves = move_centre(v, wait);
+  __syncthreads();
+  ready_half(v, blockIdx.x, &v.outcome->unusable);
+  if (!finishes_last(v)) return;
+  drop_equal_of_few(v);
+  const double sum = sum_of_shifts(v);
+  if (threadIdx.x != 0) return;
+  ClusterOutcome& outcome = *v.outcome;
+  outcome.shift = sum;
+  outcome.moved = moves ? 1 : 0;
+  const unsigned unusable = __ldcg(&outcome.unusable);
+  *told = outcome;
+  outcome.open = outcome.changed = 0;
+  outcome.tally = {0, 0, 0, 0x7F800000U, unusable};
+  outcome.unusable = 0;
 }
 
 }  // namespace
@@ -318,6 +346,15 @@ void ready_centres(const Engine& engine, const ClusterView& view) {
 void move_centres(const Engine& engine, const ClusterView& view, bool wait) {
   means_kernel<<<static_cast<unsigned>(view.k), kCentreThreads, 0, engine.stream>>>(view, wait);
   check_launch("make means");
+}
+
+bool advances(std::int64_t k) {
+  return k <= kFewCentres;
+}
+
+void advance(const Engine& engine, const ClusterView& view, bool wait, ClusterOutcome* told) {
+  advance_kernel<<<static_cast<unsigned>(view.k), kCentreThreads, 0, engine.stream>>>(view, wait, told);
+  check_launch("make means and centers ready");
 }
 
 }  // namespace vicinal::cuda::kmeans

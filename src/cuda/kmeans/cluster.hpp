@@ -42,6 +42,7 @@ struct ClusterOutcome {
   double shift;
   int moved;
   unsigned int finished;  ///< blocks of the kernel that runs; 0 between two
+  unsigned int unusable;  ///< of the next tally, while `advance` finds it out; 0 between two kernels
 };
 
 /// Scale and shift of the screened rows, and the bound but for what centers say.
@@ -62,6 +63,7 @@ struct alignas(16) HalfFacts {
 /// Rows and centers of the float16 screen, packed as the matrix unit reads them (screen.hpp).
 struct HalfView {
   bool used = false;  ///< instead of the float32 screen
+  bool few = false;   ///< by few_centres.cu, which decides open rows, too
   int exponent = 0;   ///< of the scale
   int columns = 0;    ///< spare ones included
   double beta_wide = 0;
@@ -167,6 +169,10 @@ void clear_tally(const Engine& engine, const ClusterView& view, bool first);
 void ready_centres(const Engine& engine, const ClusterView& view);
 /// New centers, unless `wait` and some cluster is empty.
 void move_centres(const Engine& engine, const ClusterView& view, bool wait);
+/// Whether `advance` is for so many clusters where HalfView::used.
+bool advances(std::int64_t k);
+/// The same, what the host is told to `told` in its memory, and then clear_tally and ready_centres.
+void advance(const Engine& engine, const ClusterView& view, bool wait, ClusterOutcome* told);
 
 // screen.cu
 /// The widest panel of so many columns that fits a block; 0: none does.
@@ -174,6 +180,10 @@ int panel_for(const Engine& engine, std::int64_t d);
 void screen_points(const Engine& engine, const ClusterView& view);
 /// half.cu, on Hopper.
 void screen_half(const Engine& engine, const ClusterView& view);
+/// few_centres.cu. Whether it screens so many columns and, at most, clusters where HalfView::used.
+bool screens_few(const Engine& engine, std::int64_t d, std::int64_t k);
+/// Labels all rows.
+void screen_few(const Engine& engine, const ClusterView& view);
 /// Opens rows that may not keep their labels, and finds their candidates; all rows should have a label.
 void confirm_half(const Engine& engine, const ClusterView& view);
 /// Finds the candidates of the open rows.

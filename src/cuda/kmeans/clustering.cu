@@ -165,6 +165,7 @@ void Clustering::make_half(const ColumnScan* columns, const double* middle) {
   half.used = true;
   half.exponent = core::half_table_exponent(largest * std::sqrt(squares) * (1 + 0x1p-30));
   half.columns = static_cast<int>(core::half_columns(d));
+  half.few = screens_few(engine_, d, most_);
   half.beta_wide = core::half_beta(engine_.sums.model);
   half.beta = round_up(half.beta_wide);
   half.margin = round_up(4 * half.beta_wide + static_cast<double>(d + 8) * 0x1p-20);
@@ -304,7 +305,7 @@ void Clustering::start(const double* centres, std::int64_t k) {
 
 // Labels, and the sums by them.
 void Clustering::forget() {
-  confirms_ = false;
+  confirms_ = ready_ = false;
   check(cudaMemsetAsync(labels_.data(), 0xFF, labels_.bytes(), engine_.stream), "clear labels");
   sizes_.zero();
   outcome_.zero();
@@ -312,15 +313,17 @@ void Clustering::forget() {
 }
 
 void Clustering::recentre(const double* centres) {
+  ready_ = false;
   to_device(engine_, centres_.data(), centres, view_.k * view_.rows.d);
   engine_.synchronize();  // the host's centers are its own again
 }
 
 // Finds the rows whose label changes, and their fresh ones. `first`: of the parts that pass through.
 void Clustering::label(const Engine& engine, bool first) {
-  clear_tally(engine, view_, first);
+  if (!ready_) clear_tally(engine, view_, first);
   if (view_.frame.usable) {
-    ready_centres(engine, view_);
+    if (!ready_) ready_centres(engine, view_);
+    if (view_.half.few) return screen_few(engine, view_);
     if (confirms_) {
       confirm_half(engine, view_);
     } else {
@@ -343,16 +346,25 @@ void Clustering::assign(const Engine& engine, bool first) {
 
 // What of a step is the same each time.
 void Clustering::launch(const Engine& engine, std::int32_t work) {
+  const bool wait = (work & plugin::kMeansUnlessEmpty) != 0;
   if ((work & plugin::kAssign) != 0) assign(engine, true);
-  if ((work & ~plugin::kAssign) != 0) move_centres(engine, view_, (work & plugin::kMeansUnlessEmpty) != 0);
+  if (makes_ready(work)) return advance(engine, view_, wait, told_);
+  if ((work & ~plugin::kAssign) != 0) move_centres(engine, view_, wait);
   to_host(engine, told_, view_.outcome, 1);
+}
+
+// Whether a step that does this leaves everything ready for the next assignment.
+bool Clustering::makes_ready(std::int32_t work) const {
+  return parts_.stay() && view_.frame.usable && view_.half.used && advances(view_.k) && (work & plugin::kAssign) != 0 &&
+         (work & ~plugin::kAssign) != 0;
 }
 
 plugin::ClusterStep Clustering::step(const Host& host, const plugin::Table& table, std::int32_t work) {
   if ((work & plugin::kAssign) != 0 && adds_all_) forget();
   if (parts_.stay()) {
-    replay_.run(engine_, {2 * std::int64_t{work} + (confirms_ ? 1 : 0), view_.k},
+    replay_.run(engine_, {4 * std::int64_t{work} + (ready_ ? 2 : 0) + (confirms_ ? 1 : 0), view_.k},
                 [&](const Engine& engine) { launch(engine, work); });
+    ready_ = makes_ready(work);
   } else {
     if ((work & plugin::kAssign) != 0) {
       parts_.pass(host, table, [&](const Rows& rows, std::int64_t first) {
@@ -461,6 +473,7 @@ void Clustering::means_of(const std::int64_t* parts, double* shift) {
   ClusterView all = view_;
   all.sums = shared_sums_.data();
   all.sizes = shared_sizes_.data();
+  ready_ = false;
   move_centres(engine_, all, false);
   to_host(engine_, told_, view_.outcome, 1);
   engine_.synchronize();

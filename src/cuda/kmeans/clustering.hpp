@@ -58,6 +58,7 @@ class Clustering {
   void label(const Engine& engine, bool first);
   void assign(const Engine& engine, bool first);
   void launch(const Engine& engine, std::int32_t work);
+  [[nodiscard]] bool makes_ready(std::int32_t work) const;
 
   Session& session_;
   const Engine& engine_;
@@ -68,6 +69,7 @@ class Clustering {
   bool adds_all_;          ///< not only what changed
   bool orders_ = false;    ///< changes are ordered before they are added
   bool confirms_ = false;  ///< the next assignment asks which rows keep their labels
+  bool ready_ = false;     ///< for the next assignment: the tally is clear, and the screen has the centers
   std::vector<ColumnScan> scanned_;
   RowParts parts_;
   Buffer<double> weights_;

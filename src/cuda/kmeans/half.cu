@@ -709,7 +709,7 @@ void confirm_half(const Engine& engine, const ClusterView& view) {
 }
 
 void narrow_half(const Engine& engine, const ClusterView& view) {
-  gather_kernel<<<static_cast<unsigned>(engine.multiprocessors), kHalfThreads, 0, engine.stream>>>(view);
+  gather_kernel<<<static_cast<unsigned>(engine.multiprocessors * 3), kHalfThreads, 0, engine.stream>>>(view);
   check_launch("gather open rows");
   launch<Pass::narrow>(engine, view);
 }

@@ -34,6 +34,31 @@ class WarpLists {
     flush_changed();
   }
 
+  /// Room of a block for `end`.
+  template <int kWarps>
+  struct Ends {
+    int counts[kWarps];
+    unsigned long long first;
+  };
+  /// By all threads of a block: `flush` of its warps with one atomic, where no row was open.
+  template <int kWarps>
+  __device__ void end(Ends<kWarps>& ends) {
+    const int warp = static_cast<int>(threadIdx.x / 32);
+    if (threadIdx.x % 32 == 0) ends.counts[warp] = changed_count_;
+    __syncthreads();
+    int before = 0;
+    int all = 0;
+    for (int w = 0; w < kWarps; ++w) {
+      if (w < warp) before += ends.counts[w];
+      all += ends.counts[w];
+    }
+    if (threadIdx.x == 0 && all > 0) {
+      ends.first = atomicAdd(&v_.outcome->tally.changed, static_cast<unsigned long long>(all));
+    }
+    __syncthreads();
+    write_changed(ends.first + static_cast<unsigned long long>(before));
+  }
+
  private:
   __device__ __forceinline__ void put(Store& store, int& count, bool asks, std::int64_t row, std::uint32_t note) {
     const unsigned asking = __ballot_sync(kWholeWarp, asks);
@@ -62,8 +87,8 @@ class WarpLists {
     __syncwarp();
     open_count_ = 0;
   }
-  __device__ __forceinline__ void flush_changed() {
-    const unsigned long long first = places(&v_.outcome->tally.changed, changed_count_);
+  __device__ __forceinline__ void flush_changed() { write_changed(places(&v_.outcome->tally.changed, changed_count_)); }
+  __device__ __forceinline__ void write_changed(unsigned long long first) {
     for (int i = static_cast<int>(threadIdx.x % 32); i < changed_count_; i += 32) {
       v_.changed[first + i] = changed_.rows[i];
       v_.fresh[changed_.rows[i]] = static_cast<std::int32_t>(changed_.notes[i]);

@@ -177,14 +177,19 @@ __global__ void __launch_bounds__(kThreads) decide_narrow_kernel(const T* rows, 
     const int count = at < h.open_room ? h.candidate_counts[at] : 0;
     double least = INFINITY;
     auto label = static_cast<std::int32_t>(v.k);
-    for (int i = 0; i < count && count <= kMaxCandidates; ++i) {
-      const std::int32_t centre = h.candidates[at * kMaxCandidates + i];
-      if (centre >= v.k) continue;
-      const double key =
-          squared_differences(v.centres + std::int64_t{centre} * d, rows + row * d, d, core::mask_of_eight());
-      if (key < least || (key == least && centre < label)) {
-        least = key;
-        label = centre;
+    // Two at a time, the last one twice where they are odd.
+    for (int i = 0; i < count && count <= kMaxCandidates; i += 2) {
+      const std::int32_t* const candidates = h.candidates + at * kMaxCandidates;
+      const std::int32_t two[2] = {candidates[i], candidates[min(i + 1, count - 1)]};
+      const double* const centres[2] = {v.centres + min(std::int64_t{two[0]}, v.k - 1) * d,
+                                        v.centres + min(std::int64_t{two[1]}, v.k - 1) * d};
+      double keys[2];
+      squared_differences(rows + row * d, centres, d, core::mask_of_eight(), keys);
+      for (int c = 0; c < 2; ++c) {
+        if (two[c] < v.k && (keys[c] < least || (keys[c] == least && two[c] < label))) {
+          least = keys[c];
+          label = two[c];
+        }
       }
     }
     if (threadIdx.x % 8 != 0) continue;

@@ -29,12 +29,15 @@ constexpr std::int64_t kMaxNeighbors = 1024;
 constexpr std::int64_t kMaxScreenRows = std::int64_t{1} << 31;  // numbered in 32 bits
 constexpr std::int64_t kUsualNeighbors = 16;                    // where their number is not known, or small
 constexpr std::int64_t kMinSample = 32;                         // tiles: a sixteenth of the table, between these two
-constexpr std::int64_t kMaxSample = 128;
+constexpr std::int64_t kMaxSample = 96;
 constexpr std::int64_t kGrowth = 8;        // at most, of the part of the table that was seen, from screen to screen
 constexpr std::uint32_t kCapacity = 2048;  // survivors a query, at least
 constexpr std::uint32_t kWideCapacity = 1 << 14;  // where lists overflowed; a quarter can be ranked in shared memory
-constexpr std::int64_t kMaxQueries = 1 << 15;     // a batch
-constexpr std::uint64_t kMinStream = 64;          // entries that a warp of the screen may leave in its stream
+constexpr std::int64_t kUsualQueries = 1 << 15;   // of a batch
+constexpr std::int64_t kMaxQueries = 1 << 17;     // the same, of few columns and neighbors
+constexpr std::int64_t kWideQueries = 1 << 12;    // where lists overflowed
+constexpr std::int64_t kBatchTerms = std::int64_t{1} << 30;  // queries x neighbors x columns
+constexpr std::uint64_t kMinStream = 64;  // entries that a warp of the screen may leave in its stream
 constexpr std::uint64_t kUsualStream = 1 << 11;
 constexpr std::uint64_t kMaxStream = 1 << 17;
 constexpr std::uint64_t kSpareBytes = 1 << 20;  // for what is small
@@ -55,6 +58,14 @@ double growth_of(std::int64_t tiles, std::int64_t seen) {
   const double ratio = static_cast<double>(tiles) / static_cast<double>(std::max<std::int64_t>(seen, 1));
   const double screens = std::ceil(std::log(ratio) / std::log(static_cast<double>(kGrowth)));
   return std::pow(ratio, 1 / std::max(screens, 1.0));
+}
+
+// Queries of a batch, all of the same size: more where their keys take little time between two looks for a cancel.
+std::int64_t most_queries(std::int64_t m, std::int64_t d, std::int64_t k) {
+  const std::int64_t most = std::clamp(kBatchTerms / (std::max<std::int64_t>(k, 1) * d), kUsualQueries, kMaxQueries);
+  const std::int64_t batches = std::max<std::int64_t>(1, (m + most - 1) / most);
+  const std::int64_t tiles = ((m + batches - 1) / batches + kQueryTile - 1) / kQueryTile;
+  return std::max<std::int64_t>(1, tiles) * kQueryTile;
 }
 
 std::uint64_t bytes_a_query(std::int64_t d, std::int64_t capacity) {
@@ -99,7 +110,7 @@ struct Sizes {
       const auto fit = static_cast<std::int64_t>(lists / bytes) / kQueryTile * kQueryTile;
       return std::clamp<std::int64_t>(fit, kQueryTile, most);
     };
-    queries = fitting(bytes_a_query(d, capacity), kMaxQueries);
+    queries = fitting(bytes_a_query(d, capacity), most_queries(m, d, k));
     // Twice what is expected, if all warps let as much through.
     const std::uint64_t wanted =
         static_cast<std::uint64_t>(4 * std::min(m, queries) * std::max(k, kUsualNeighbors) * kGrowth) / streams;
@@ -109,7 +120,7 @@ struct Sizes {
     wide_capacity = kWideCapacity;
     while (wide_capacity > capacity && kQueryTile * bytes_a_query(d, wide_capacity) > lists) wide_capacity /= 2;
     wide_capacity = std::max(wide_capacity, capacity);
-    wide_queries = fitting(bytes_a_query(d, wide_capacity), kMaxQueries / 8);
+    wide_queries = fitting(bytes_a_query(d, wide_capacity), kWideQueries);
     passes = streams * stream * sizeof(Passed) + std::max(bytes_of(std::min(m, queries), d, capacity),
                                                           bytes_of(std::min(m, wide_queries), d, wide_capacity));
     // Equal rows once, and the half of the table that is a ball's at most, packed again.

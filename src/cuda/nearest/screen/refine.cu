@@ -61,9 +61,20 @@ struct Exact {
   __device__ void keys_of(const std::uint32_t* numbers, int first, int count, double* keys) const {
     __syncwarp();
     const unsigned mask = core::mask_of_eight();
-    for (int i = first + static_cast<int>(threadIdx.x % 32 / 8); i < count; i += 4) {
+    const bool speaks = threadIdx.x % 8 == 0;
+    int i = first + static_cast<int>(threadIdx.x % 32 / 8);
+    if (metric == Metric::euclidean || metric == Metric::sqeuclidean) {
+      for (; i + 4 < count; i += 8) {
+        const T* const rows[2] = {table + chosen.row(numbers[i]) * d, table + chosen.row(numbers[i + 4]) * d};
+        double two[2];
+        squared_differences(query, rows, d, mask, two);
+        if (speaks) keys[i] = two[0];
+        if (speaks) keys[i + 4] = two[1];
+      }
+    }
+    for (; i < count; i += 4) {
       const double key = exact_key(metric, query, zero, table + chosen.row(numbers[i]) * d, d, mask);
-      if (threadIdx.x % 8 == 0) keys[i] = key;
+      if (speaks) keys[i] = key;
     }
     __syncwarp();
   }

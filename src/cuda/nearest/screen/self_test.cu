@@ -26,8 +26,8 @@ struct Model {
 };
 constexpr std::array<Model, 3> kModels = {
     {{core::kHopperSums, "hopper"}, {core::kAmpereSums, "ampere"}, {core::kVoltaSums, "volta"}}};
-/// What may be claimed for the instruction, the narrowest first. mma.sync is given no more than Ampere's, on Turing
-/// Volta's.
+/// What may be claimed for the instruction of the screens, the narrowest first. mma.sync is given no more than
+/// Ampere's, on Turing Volta's.
 std::span<const Model> models_of(const Engine& engine) {
   const std::size_t first = !engine.portable ? 0 : engine.compiled_for >= 80 ? 1 : 2;
   return std::span<const Model>(kModels).subspan(first);
@@ -73,11 +73,11 @@ double largest_error(const Engine& engine, int columns) {
   return core::largest_sum_error(x, y, sums);
 }
 
-MatrixSums tested(const Engine& engine) {
+MatrixSums tested(const Engine& engine, std::span<const Model> models) {
   double largest = 0;
   for (const int columns : kWidths) largest = std::max(largest, largest_error(engine, columns));
   double error = 0;
-  for (const Model& model : models_of(engine)) {
+  for (const Model& model : models) {
     error = largest / core::half_beta(model.sums);
     if (error <= 1) return {model.sums, model.name, error};
   }
@@ -137,6 +137,7 @@ void test_sums(Engine& engine) {
   struct Found {
     bool portable;
     MatrixSums sums;
+    MatrixSums warp_sums;
     bool has_tf32;
   };
   static std::mutex mutex;
@@ -145,15 +146,23 @@ void test_sums(Engine& engine) {
   const std::pair asked(engine.device, engine.portable);
   auto found = known.find(asked);
   if (found == known.end()) {
-    engine.sums = tested(engine);
+    MatrixSums warp_sums;
+    if (!engine.portable) {
+      // Beside wgmma mma.sync is of use where it adds as well.
+      Engine by_warps = engine;
+      by_warps.portable = true;
+      warp_sums = tested(by_warps, models_of(engine));
+    }
+    engine.sums = tested(engine, models_of(engine));
     if (engine.sums.model.width == 0 && !engine.portable) {
       engine.portable = true;
-      engine.sums = tested(engine);
+      engine.sums = tested(engine, models_of(engine));
     }
-    found = known.emplace(asked, Found{engine.portable, engine.sums, tf32_holds(engine)}).first;
+    found = known.emplace(asked, Found{engine.portable, engine.sums, warp_sums, tf32_holds(engine)}).first;
   }
   engine.portable = found->second.portable;
   engine.sums = found->second.sums;
+  engine.warp_sums = found->second.warp_sums;
   engine.has_tf32 = found->second.has_tf32;
 }
 

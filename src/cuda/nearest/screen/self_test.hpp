@@ -7,9 +7,10 @@
 
 namespace vicinal::cuda {
 
-/// Fills engine.sums with the narrowest model that no sum of the test breaks. Where wgmma fits none, the engine goes on
-/// with mma.sync (engine.portable). Asked once a device, instruction and process: some 10 ms and half a megabyte of
-/// device memory, which the limit does not count, as it does not count what the driver takes.
+/// Fills engine.sums with the narrowest model that no sum of the test breaks, and engine.warp_sums likewise for
+/// mma.sync, where the screens take wgmma. Where wgmma fits none, the engine goes on with mma.sync (engine.portable).
+/// Asked once a device, instruction and process: some 10 ms for each and half a megabyte of device memory, which the
+/// limit does not count, as it does not count what the driver takes.
 void test_sums(Engine& engine);
 
 }  // namespace vicinal::cuda

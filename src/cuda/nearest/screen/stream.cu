@@ -6,23 +6,27 @@
 namespace vicinal::cuda {
 namespace {
 
-// From the streams to the queries' lists, a block a stream, four threads an entry; leaves out scores below the
-// threshold, rows that are none, and those that the query may not have.
+// From the streams to the queries' lists, a block a stream, a thread an entry, of whose four scores seldom more than
+// one passes; leaves out scores below the threshold, rows that are none, and those that the query may not have.
 __global__ void deal_kernel(PackedTable table, ScreenQueries queries, Streams streams) {
   const std::uint32_t count = streams.counts[blockIdx.x];
   const Passed* stream = streams.passed + static_cast<std::int64_t>(blockIdx.x) * streams.capacity;
-  const int which = static_cast<int>(threadIdx.x % 4);
-  for (std::uint32_t i = threadIdx.x / 4; i < count; i += blockDim.x / 4) {
-    const Passed& passed = stream[i];
-    const float score = passed.scores[which];
+  for (std::uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
+    const Passed passed = stream[i];
     const std::int64_t query = passed.first_query + query_in(passed.place);
-    const std::int64_t number =
-        packed_number(table, passed.tile * std::int64_t{kTableTile} + row_in(passed.place) + row_of_score(which));
-    if (query >= queries.rows || number >= table.chosen.count || score < queries.thresholds[query]) continue;
-    if (!Available(queries.eligible, query).any(table.chosen, number)) continue;
-    const std::uint32_t place = atomicAdd(&queries.counts[query], 1U);
-    if (place < queries.capacity) {
-      queries.survivors[query * queries.capacity + place] = {score, static_cast<std::uint32_t>(number)};
+    if (query >= queries.rows) continue;
+    const float threshold = queries.thresholds[query];
+    const std::int64_t first = passed.tile * std::int64_t{kTableTile} + row_in(passed.place);
+#pragma unroll
+    for (int which = 0; which < 4; ++which) {
+      const float score = passed.scores[which];
+      if (score < threshold) continue;
+      const std::int64_t number = packed_number(table, first + row_of_score(which));
+      if (number >= table.chosen.count || !Available(queries.eligible, query).any(table.chosen, number)) continue;
+      const std::uint32_t place = atomicAdd(&queries.counts[query], 1U);
+      if (place < queries.capacity) {
+        queries.survivors[query * queries.capacity + place] = {score, static_cast<std::uint32_t>(number)};
+      }
     }
   }
 }
