@@ -18,6 +18,7 @@ constexpr double kCyclesAByte = 0.25;        // of memory that is read in order,
 constexpr double kPrunedPatience = 4;
 constexpr std::int64_t kEarlyShare = 8;  // of the table, where limits are not yet near their end
 constexpr double kFindBytes = 512;       // as many take as long as finding a row
+constexpr double kCyclesToWait = 100;    // of a row whose key waits
 
 }  // namespace
 
@@ -131,7 +132,10 @@ bool Search::climbs(Pass& pass, const QueryBatch& batch, const RowBlock& block, 
   // Few queries wait for memory: of pruned rows that counts, too.
   const double per_byte = task_.pruned ? kCyclesAByte : 0;
   const double shared = per_byte / static_cast<double>(batch.tiles());
-  const double each = 30 + d / 2 + per_byte * (kFindBytes + static_cast<double>(block.element_bytes()));
+  const double now = 30 + d / 2 + per_byte * (kFindBytes + static_cast<double>(block.element_bytes()));
+  const auto each = [&](int level) {
+    return tells_keys(batch, level, tile * simd_.tile_queries) ? kCyclesToWait : now;
+  };
   const auto screen_cost = [&](int level) {
     const auto columns = static_cast<double>(ladder_[level].columns());
     const int type = screen_index(types_[level]);
@@ -142,7 +146,7 @@ bool Search::climbs(Pass& pass, const QueryBatch& batch, const RowBlock& block, 
   const double refining =
       finer_ != nullptr ? kCyclesAByte * (kFindBytes + static_cast<double>(finer_->finer_bytes())) : 0;
   const auto rank_cost = [&](int level) {
-    return static_cast<double>(climb.passed[level]) * each +
+    return static_cast<double>(climb.passed[level]) * each(level) +
            (level == 0 ? static_cast<double>(climb.refined) * refining : 0);
   };
   const bool finest = climb.level + 1 == static_cast<int>(types_.size());

@@ -61,7 +61,8 @@ ScreenKind kind_of(Metric metric) {
   return metric == Metric::inner_product ? ScreenKind::product : ScreenKind::distance;
 }
 
-// int8 has 256 steps for all columns together. Tried are two centers: the median and the middle of the range.
+// int8 has 256 steps for all columns together. Tried are two centers: the median and the middle of the range; of bytes
+// it is the middle of their range.
 Screen byte_screen(const Context& ctx, const kernels::NearestTask& task) {
   const std::int64_t d = task.queries.cols();
   const ScreenKind kind = kind_of(task.metric);
@@ -71,6 +72,11 @@ Screen byte_screen(const Context& ctx, const kernels::NearestTask& task) {
   }
   const std::vector<double> sample = sample_rows(ctx, task);
   const bool whole = std::all_of(sample.begin(), sample.end(), [](double x) { return x == std::nearbyint(x); });
+  const auto [smallest, greatest] = std::minmax_element(sample.begin(), sample.end());
+  // Bytes as another type. About the middles of a sample's columns, other rows might not fit.
+  if (kind == ScreenKind::distance && whole && *smallest >= 0 && *greatest > 127 && *greatest <= 255) {
+    return {ScreenType::int8, kind, d, 1.0, std::vector<double>(columns, 128.0)};
+  }
   std::vector<std::vector<double>> centres(1, std::vector<double>(columns, 0.0));
   if (kind == ScreenKind::distance) {
     centres[0] = floating_screen(task, ScreenType::float32).centre();

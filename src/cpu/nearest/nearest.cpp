@@ -124,6 +124,7 @@ std::uint64_t nearest_scratch(const Context& ctx, const kernels::NearestTask& ta
         static_cast<std::uint64_t>(task.queries.rows()) * (static_cast<std::uint64_t>(task.k) * 16 + 64);
     bytes += static_cast<std::uint64_t>(parts) * of_part;
     bytes += static_cast<std::uint64_t>(ctx.threads()) * RowBlock::bytes(task, sizes.block, screens);
+    if (!screens.empty()) bytes += waiting_bytes(task, sizes);
   }
   if (ranks_single_rows(task, !screens.empty()) && !RowReading::of(task.index->table, task.metric).borrow) {
     const std::int64_t row = task.queries.cols() * 8;

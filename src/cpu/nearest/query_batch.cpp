@@ -11,6 +11,11 @@
 #include "cpu/nearest/packed_table.hpp"
 
 namespace vicinal::cpu {
+namespace {
+
+constexpr std::int64_t kApart = 64;
+
+}  // namespace
 
 QueryBatch::QueryBatch(const kernels::NearestTask& task, const SimdKernels& simd, std::span<const Screen> screens)
     : task_(task),
@@ -52,33 +57,36 @@ void QueryBatch::load(const Context& ctx, std::int64_t begin, std::int64_t end) 
     block.resize(static_cast<std::size_t>(size() * d_));
     core::widen_rows(task_.queries, begin, end, block.data());
   }
-  const auto load_tile = [&](std::int64_t tile, int /*worker*/) {
-    const std::int64_t first = tile * width;
-    const std::int64_t last = std::min(size(), first + width);
-    for (std::int64_t i = first; i < last; ++i) {
-      double* row = wide_.data() + i * padded_d_;
-      if (block.empty()) {
-        core::widen_rows(task_.queries, begin + i, begin + i + 1, row);
-      } else {
-        std::copy_n(block.data() + i * d_, d_, row);
-      }
-      std::fill(row + d_, row + padded_d_, 0.0);
-      if (task_.metric == Metric::cosine) zero_[i] = core::normalize_row(row, d_, row) ? 0 : 1;
+  const auto load_one = [&](std::int64_t i) {
+    double* row = wide_.data() + i * padded_d_;
+    if (block.empty()) {
+      core::widen_rows(task_.queries, begin + i, begin + i + 1, row);
+    } else {
+      std::copy_n(block.data() + i * d_, d_, row);
     }
+    std::fill(row + d_, row + padded_d_, 0.0);
+    if (task_.metric == Metric::cosine) zero_[i] = core::normalize_row(row, d_, row) ? 0 : 1;
+    const std::int64_t lane = i % width;
     for (std::size_t s = 0; s < screens_.size(); ++s) {
       PackedQueries& packed = packed_[s];
-      std::byte* panel = packed.panels.data() + first * packed.row_bytes;
-      for (std::int64_t i = first; i < last; ++i) {
-        packed.terms[i] =
-            screens_[s].query_terms(screens_[s].pack(row(i), Screen::Side::query, panel, i - first, width));
-        // A query of zeros is at cosine distance 1 from everything: no product says so.
-        if (zero_[i] != 0) packed.terms[i].usable = false;
-      }
-      for (std::int64_t i = last; i < first + width; ++i) screens_[s].pack_nothing(panel, i - first, width);
+      std::byte* panel = packed.panels.data() + (i - lane) * packed.row_bytes;
+      packed.terms[i] = screens_[s].query_terms(screens_[s].pack(row, Screen::Side::query, panel, lane, width));
+      // A query of zeros is at cosine distance 1 from everything: no product says so.
+      if (zero_[i] != 0) packed.terms[i].usable = false;
     }
-    for (std::int64_t i = first; i < last && finer_bytes_ > 0; ++i) pack_finer(i);
+    if (finer_bytes_ > 0) pack_finer(i);
   };
-  core::parallel_for(ctx, tiles(), std::cref(load_tile));  // a reference: nothing is allocated
+  for (std::int64_t i = size(); i < tiles() * width; ++i) {
+    for (std::size_t s = 0; s < screens_.size(); ++s) {
+      std::byte* const panel = packed_[s].panels.data() + (tiles() - 1) * width * packed_[s].row_bytes;
+      screens_[s].pack_nothing(panel, i % width, width);
+    }
+  }
+  const std::int64_t step = size() <= kApart ? 1 : width;  // of few queries, each may be another worker's
+  const auto load_some = [&](std::int64_t task, int /*worker*/) {
+    for (std::int64_t i = task * step; i < std::min(size(), (task + 1) * step); ++i) load_one(i);
+  };
+  core::parallel_for(ctx, (size() + step - 1) / step, std::cref(load_some));  // a reference: nothing is allocated
 }
 
 void QueryBatch::pack_finer(std::int64_t i) {

@@ -22,11 +22,18 @@ void Search::finish_query(Pass& pass, const QueryBatch& batch, const RowBlock& b
   Survivor* survivors = scratch.survivors.data() + slot * capacity;
   std::int64_t count = scratch.counts[slot];
   if (stage != Stage::table) {
-    seed_query(batch, block, level, i, survivors, count, scratch);
+    seed_query(batch, block, level, i, slot, scratch);
     return;
   }
   if (selective_ && pass.collector->limit(batch.begin() + i) == -kInfinity) return;
   const std::int64_t best = 2 * task_.k + 8;
+  if (tells_keys(batch, level, i)) {
+    const std::span<const Survivor> found(survivors, static_cast<std::size_t>(count));
+    const auto waiting =
+        static_cast<std::int64_t>(let_wait(pass, batch, block, level, i, scratch.thresholds[slot], found));
+    survivors += waiting;
+    count -= waiting;
+  }
   // Scores of a query that float32 cannot hold may be NaN: they have no order.
   if (has_limit_from_sample(task_) && count > 2 * best && batch.terms(level, i).usable) {
     std::nth_element(survivors, survivors + best, survivors + count,
@@ -63,9 +70,11 @@ std::int64_t Search::drop(const Pass& pass, const QueryBatch& batch, const RowBl
 
 // The sample only bounds the answer: k eligible rows among it, ranked, give a key that the k-th nearest cannot
 // exceed.
-void Search::seed_query(const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i, Survivor* survivors,
-                        std::int64_t count, WorkerScratch& scratch) {
+void Search::seed_query(const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i, std::int64_t slot,
+                        WorkerScratch& scratch) {
   if (!batch.terms(level, i).usable) return;
+  Survivor* const survivors = scratch.survivors.data() + slot * std::max(sizes_.block, sizes_.sample);
+  const std::int64_t count = scratch.counts[slot];
   scratch.heap_keys.resize(static_cast<std::size_t>(task_.k));
   scratch.heap_ids.resize(static_cast<std::size_t>(task_.k));
   NearestHeap heap(scratch.heap_keys.data(), scratch.heap_ids.data(), task_.k);
@@ -73,6 +82,10 @@ void Search::seed_query(const QueryBatch& batch, const RowBlock& block, int leve
   if (best < count) {
     std::nth_element(survivors, survivors + best, survivors + count,
                      [](const Survivor& x, const Survivor& y) { return x.score > y.score; });
+  }
+  if (tells_keys(batch, level, i)) {
+    const std::span<const Survivor> found(survivors, static_cast<std::size_t>(best));
+    return seed_by_bounds(batch, block, level, i, scratch.thresholds[slot], found, heap);
   }
   const std::int64_t query = batch.begin() + i;
   KeyRows rows;

@@ -56,7 +56,7 @@ std::int64_t Search::refine(const Pass& pass, const QueryBatch& batch, const Row
         if (is_dropped_alone(sum, terms.rho, terms.kappa, now)) continue;
         survivor.score = static_cast<float>(sum);
       }
-      if (single_rows_ && block.borrows()) fetch_row(block, survivor.row);
+      if (single_rows_ && !waits_ && block.borrows()) fetch_row(block, survivor.row);
       survivors[kept++] = survivor;
     }
   }

@@ -7,8 +7,6 @@
 #include <cstring>
 #include <limits>
 
-#include "core/infinity.hpp"
-
 namespace vicinal::cpu {
 namespace {
 
@@ -80,6 +78,22 @@ float round_up(double x) {
 float round_down(double x) {
   const auto f = static_cast<float>(x);
   return static_cast<double>(f) > x ? std::nextafterf(f, -std::numeric_limits<float>::infinity()) : f;
+}
+
+KeyRange Screen::key_range(const QueryTerms& query, float score, float rho, double added) const {
+  if (rho == 0 || !query.usable || !(score < 0x1p28F)) return {};  // it survives whatever the query, or was capped
+  const auto sum = static_cast<double>(score);
+  const auto of_row = static_cast<double>(rho);
+  const double error = std::fabs(sum) * 0x1p-23 + (query.rounded_sq + added) * 0x1p-40;
+  const double near_sq = query.rounded_sq - 2 * (sum - added + error);
+  const double far_sq = query.rounded_sq - 2 * (sum - added * (1 + 0x1p-18) - 3 - 0.51 * of_row * of_row - error);
+  const double rounding = query.rho + of_row;
+  const double near = std::max(0.0, std::sqrt(std::max(0.0, near_sq)) - rounding) * (1 - 0x1p-40) / scale_;
+  const double far = (std::sqrt(std::max(0.0, far_sq)) + rounding) * (1 + 0x1p-40) / scale_;
+  const auto d = static_cast<double>(d_);
+  const double rounded = 0x1p-51 * (d + 8);
+  const double vanished = d * 0x1p-1072;
+  return {std::max(0.0, near * near * (1 - rounded) - vanished), far * far * (1 + rounded) + vanished};
 }
 
 bool Threshold::open() const noexcept {

@@ -51,6 +51,14 @@
 // dropped when s + a rho_y + b |y~| < t. Two float64 products and three sums round by at most 2^-53 of the magnitudes
 // each, for which `is_dropped_alone` asks for 2^-40 of them. Whatever a finer image drops, the proof above holds for
 // it alone, so both may use different centers, scales and forms.
+//
+// Keys by sums (`key_range`). int8 sums of all columns bound the distance from both sides. Let r = x~.y~ + base. Of
+// distances, x~.y~ - h + rho_y^2/2 <= r <= x~.y~ - h + 2 + (1/2 + 2^-20) rho_y^2, by the two roundings in base. A score
+// is a float32 of r plus what was added: at least g = a rho_y + b |y~|, and at most g (1 + 2^-18) + 1. Therefore
+//   |x~ - y~|^2 = |x~|^2 - 2 (x~.y~ - h)  is from  |x~|^2 - 2 (score - g)  to  |x~|^2 - 2 (score - g (1 + 2^-18) - 3
+//   - 0.51 rho_y^2),  but for 2^-24 |score|,
+// and s |x - y| is within rho_x + rho_y of |x~ - y~|. The key is within (d + 8) 2^-51 of the square, but for d 2^-1072.
+// The float64 arithmetic of the bounds is within 2^-40 of the magnitudes.
 #pragma once
 
 #include <cmath>
@@ -60,6 +68,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/infinity.hpp"
 #include "cpu/nearest/projection.hpp"
 #include "vicinal/graph.hpp"
 
@@ -94,6 +103,12 @@ struct QueryTerms {
   double kappa;
   bool usable;       // false: too large for the screen; every row survives
   double slack = 0;  // what the errors of images add to U, or take from t of form P, in the unit of the scale
+};
+
+/// Bounds of the key of a query and a row.
+struct KeyRange {
+  double least = 0;
+  double most = kInfinity;
 };
 
 /// The kernel's per-query operands (float32 values for the floating-point screens).
@@ -145,6 +160,12 @@ class Screen {
   /// key: no answer has a larger one (for `distance` the sum of squares, for `product` minus the inner product);
   /// infinity: nothing is known. typical_norm: a typical |y~|, chooses between T and F.
   [[nodiscard]] Threshold threshold(const QueryTerms& query, double key, double typical_norm) const;
+  /// Whether `key_range` serves: the screen compares all columns by exact sums.
+  [[nodiscard]] bool tells_keys() const noexcept {
+    return type_ == ScreenType::int8 && kind_ == ScreenKind::distance && !projection_;
+  }
+  /// Of a row with that rho: `score` is its sum, which became a float32, with a rho + b |y~| added, rounded up.
+  [[nodiscard]] KeyRange key_range(const QueryTerms& query, float score, float rho, double added) const;
 
  private:
   RoundedRow pack_columns(const double* row, Side side, std::byte* panel, std::int64_t lane, std::int64_t width) const;

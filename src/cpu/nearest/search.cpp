@@ -42,6 +42,7 @@ Search::Search(const Context& ctx, const kernels::NearestTask& task, kernels::Ne
       workers_(static_cast<std::size_t>(ctx.threads())),
       single_rows_(ranks_single_rows(task, screened())),
       parts_(given == nullptr ? parts_of(task, sizes_) : 0),
+      waiting_room_(parts_ > 0 && screened() && !selective_ ? waiting_rows(task, sizes_) : 0),
       ladder_(make_ladder(ctx, task, types_)),
       kept_(types_.size()),
       batch_(task_, simd_, ladder_),
@@ -120,6 +121,7 @@ void Search::ready_workers() {
     block = worker_block(ladder_);
     if (!single_rows_) block->reserve_rows();
   }
+  ready_waiting();
 }
 
 void Search::make_row_parts() {
@@ -155,6 +157,7 @@ std::uint64_t Search::search_batch(QueryBatch& batch, RowBlock& block, std::int6
   all_.weak.assign(static_cast<std::size_t>(end - begin), 0);
   all_.climbs.assign(static_cast<std::size_t>(batch.tiles()), {});
   finer_ = screened() && ladder_[0].finer() != nullptr ? kept(0) : nullptr;
+  begin_waiting(batch);
   if (sizes_.sample > 0) {
     // A few rows first: with the limits they give, most of the sample does not survive its own screen.
     const std::int64_t few = std::max<std::int64_t>(256, 4 * task_.k);
@@ -299,8 +302,10 @@ void Search::search_parts(const QueryBatch& batch) {
       collector_->absorb(*parts_of_table_[static_cast<std::size_t>(p)]->collector);
     }
     for (std::int64_t i = 0; i < batch.size(); ++i) seeds_[i] = limit(batch, i, *collector_);
+    if (waits_) count_bounds(batch);
     begin_block = end_block;
   }
+  if (waits_) rank_waiting(batch);
   for (const auto& part : parts_of_table_) {
     for (std::size_t i = 0; i < all_.weak.size(); ++i) all_.weak[i] |= part->pass.weak[i];
     for (std::size_t tile = 0; tile < all_.climbs.size(); ++tile) {

@@ -10,9 +10,10 @@
 // through is decided by the key: a weak bound costs time, never an answer. Method `direct` skips the screen: every row
 // is ranked. O(m n d) time; scratch O(batch d + block d), never m x n.
 //
-// The functions of `Search` are in four files: search.cpp goes through batches of queries and blocks of the table,
+// The functions of `Search` are in five files: search.cpp goes through batches of queries and blocks of the table,
 // climb.cpp screens a block and decides which queries climb the ladder, refine.cpp looks at finer images of what a
-// screen of images leaves, rank.cpp ranks rows by their keys.
+// screen of images leaves, waiting.cpp lets rows wait for their keys until limits have fallen, rank.cpp ranks rows by
+// their keys.
 #pragma once
 
 #include <algorithm>
@@ -91,11 +92,21 @@ class Search {
     std::int64_t refined = 0;                // of level 0, those whose finer images were compared
   };
 
+  // A row whose key is computed when limits have fallen, and bounds of the key.
+  struct WaitingRow {
+    float least;
+    float most;
+    std::uint32_t query;  // of the batch
+    std::uint32_t row;
+  };
+
   // One way through the table, or through a part of it, for all queries of a batch.
   struct Pass {
     Collector* collector = nullptr;
     std::vector<Climb> climbs;       // [tiles of the batch]
     std::vector<std::uint8_t> weak;  // [batch] the screen kept more than a quarter of some block
+    std::vector<WaitingRow> waiting;
+    std::size_t counted = 0;  // of them, whose bounds are among `bounds_`
   };
 
   // Lists of some of the table's rows, for all queries.
@@ -169,13 +180,26 @@ class Search {
   std::int64_t refine(const Pass& pass, const QueryBatch& batch, const RowBlock& block, std::int64_t i,
                       Survivor* survivors, std::int64_t count) const;
 
+  // waiting.cpp
+  void ready_waiting();
+  void begin_waiting(const QueryBatch& batch);
+  [[nodiscard]] bool tells_keys(const QueryBatch& batch, int level, std::int64_t i) const;
+  [[nodiscard]] KeyRange key_range(const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i,
+                                   const Threshold& used, const Survivor& survivor) const;
+  void seed_by_bounds(const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i, const Threshold& used,
+                      std::span<const Survivor> survivors, NearestHeap& heap);
+  std::size_t let_wait(Pass& pass, const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i,
+                       const Threshold& used, std::span<const Survivor> survivors) const;
+  void count_bounds(const QueryBatch& batch);
+  void rank_waiting(const QueryBatch& batch);
+
   // rank.cpp
   void finish_query(Pass& pass, const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i,
                     std::int64_t slot, Stage stage, WorkerScratch& scratch);
   std::int64_t drop(const Pass& pass, const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i,
                     const Threshold& old, Survivor* survivors, std::int64_t count) const;
-  void seed_query(const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i, Survivor* survivors,
-                  std::int64_t count, WorkerScratch& scratch);
+  void seed_query(const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i, std::int64_t slot,
+                  WorkerScratch& scratch);
   /// Of a block that borrows: asks for the elements of a row.
   static void fetch_row(const RowBlock& block, std::int64_t row);
   void add(const RowBlock& block, std::int64_t row, KeyRows& rows, WorkerScratch& scratch) const;
@@ -233,8 +257,9 @@ class Search {
   Collector* collector_;
   bool selective_;
   std::vector<WorkerScratch> workers_;
-  bool single_rows_;    // rows are made ready for their keys when they are ranked
-  std::int64_t parts_;  // of a round; 0: the table is not divided
+  bool single_rows_;           // rows are made ready for their keys when they are ranked
+  std::int64_t parts_;         // of a round; 0: the table is not divided
+  std::int64_t waiting_room_;  // rows of a part whose keys may wait
   std::int64_t chunk_rows_ = std::clamp<std::int64_t>(kChunkBytes / (8 * d_), 1, kKeyChunk);
   std::vector<Screen> ladder_;
   std::mutex kept_mutex_;
@@ -250,6 +275,9 @@ class Search {
   std::vector<std::unique_ptr<RowPart>> parts_of_table_;  // one a part of a round
   std::vector<std::unique_ptr<RowBlock>> blocks_of_workers_;
   std::vector<double> seeds_;  // [batch] a key that bounds the k-th nearest: from the sample, from the last round
+  bool waits_ = false;         // rows may wait, in the present batch
+  std::vector<float> bounds_;  // [batch, k] heaps of the least upper bounds of rows that waited
+  std::vector<std::int64_t> num_bounds_;  // [batch] of each heap
 };
 
 }  // namespace vicinal::cpu

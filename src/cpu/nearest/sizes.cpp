@@ -17,6 +17,8 @@ constexpr std::int64_t kAlone = 1 << 17;                     // columns ranked, 
 constexpr std::int64_t kMostParts = 64;                      // of a round
 constexpr std::int64_t kPartLists = std::int64_t{32} << 20;  // bytes of the lists of all parts
 constexpr std::int64_t kFewestBlocks = 8;                    // of a table that is divided into parts
+constexpr std::int64_t kMostWaiting = 6400;                  // neighbors of all queries, where rows wait
+constexpr std::int64_t kRoundsShare = 6;                     // times as many rows wait in a part, about, at most
 
 }  // namespace
 
@@ -64,6 +66,21 @@ std::int64_t parts_of(const kernels::NearestTask& task, const Sizes& sizes) {
   return task.kept_screens > 0 && task.some_rows.empty() && lists && blocks >= kFewestBlocks
              ? std::min(blocks, kMostParts)
              : 0;
+}
+
+std::int64_t waiting_rows(const kernels::NearestTask& task, const Sizes& sizes) {
+  const bool distances = task.metric == Metric::euclidean || task.metric == Metric::sqeuclidean;
+  const bool plain = !task.index->grouped() && task.filter.empty() && task.exclude.empty();
+  const bool fits = task.k <= kMostWaiting / task.queries.rows() && task.index->table.rows() < std::int64_t{1} << 32;
+  if (!distances || !plain || !fits || parts_of(task, sizes) == 0 || !ranks_single_rows(task, true)) return 0;
+  return kRoundsShare * task.k * task.queries.rows() + 256;
+}
+
+std::uint64_t waiting_bytes(const kernels::NearestTask& task, const Sizes& sizes) {
+  const std::int64_t rows = waiting_rows(task, sizes);
+  if (rows == 0) return 0;
+  const std::int64_t heaps = task.queries.rows() * (task.k * std::int64_t{sizeof(float)} + 8);
+  return static_cast<std::uint64_t>(parts_of(task, sizes) * rows * kWaitingRowBytes + heaps);
 }
 
 }  // namespace vicinal::cpu

@@ -12,6 +12,7 @@
 namespace vicinal::cpu {
 
 inline constexpr std::int64_t kGroupTiles = 4;  // tiles of queries of one parallel task
+inline constexpr std::int64_t kWaitingRowBytes = 16;
 
 /// Sizes that follow from the task alone, so that nothing about the machine can show in a statistic.
 struct Sizes {
@@ -35,5 +36,10 @@ bool ranks_single_rows(const kernels::NearestTask& task, bool screened);
 
 /// Whether parts of the table are searched for all queries (`task` keeps packed rows), by how many at once.
 std::int64_t parts_of(const kernels::NearestTask& task, const Sizes& sizes);
+
+/// Rows of each part, of all queries together, whose keys may wait (waiting.cpp); 0: none wait.
+std::int64_t waiting_rows(const kernels::NearestTask& task, const Sizes& sizes);
+/// Bytes that they take with their bounds.
+std::uint64_t waiting_bytes(const kernels::NearestTask& task, const Sizes& sizes);
 
 }  // namespace vicinal::cpu

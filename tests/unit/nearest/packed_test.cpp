@@ -189,6 +189,17 @@ TEST_F(KeptByAnIndex, TheMemoryLimitDecides) {
 }
 
 // Lists within a radius grow while they are found: packed rows make room for them.
+// Rows whose keys wait are counted; those of inner products do not wait.
+TEST_F(KeptByAnIndex, PlansCountRowsThatWait) {
+  const Index distances(ctx_, table());
+  const Index others(ctx_, table());
+  const std::uint64_t with = knn(ctx_, distances, queries(), {.k = 200, .method = Method::fused}).plan.memory;
+  const std::uint64_t without =
+      knn(ctx_, others, queries(), {.k = 200, .metric = Metric::inner_product, .method = Method::fused}).plan.memory;
+  constexpr std::uint64_t kParts = 8;
+  EXPECT_GE(with, without + kParts * (6 * 200 * kAsked + 256) * 16 + 200 * kAsked * sizeof(float));
+}
+
 TEST_F(KeptByAnIndex, ListsWithinARadiusTakeTheirMemory) {
   const Index never(ctx_, table(), {.packed = Packing::never});
   const RadiusOptions options = {.radius = 100, .method = Method::fused};  // all rows
