@@ -11,7 +11,7 @@ namespace barycentre {
 using Lanes = hn::CappedTag<double, kBarycentreRows>;
 using Vec = hn::Vec<Lanes>;
 
-/// An array of which each element is kBarycentreRows numbers: those of one vector of lanes.
+/// Vectors of lanes that are kBarycentreRows numbers apart.
 template <class T>
 class Strided {
  public:

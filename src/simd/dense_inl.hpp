@@ -39,8 +39,8 @@ HWY_INLINE void with_vectors_of(std::int64_t rows, const Body& body) {
   body(std::integral_constant<int, 1>());
 }
 
-// Vector v of a column of which there are `rows` rows; beyond them are zeros, which are not stored. Of one lane there
-// is no part, and reading it under a mask would read it.
+// Vector v of a column of which there are `rows` rows; beyond them are zeros, which are not stored. A vector of one
+// lane has no part; a masked load of it would still read.
 HWY_INLINE Vec load_part(const double* column, int v, std::int64_t rows) {
   const std::int64_t left = rows - v * kLanes;
   if (left >= kLanes) return hn::LoadU(Lanes(), column + v * kLanes);
@@ -50,7 +50,12 @@ HWY_INLINE Vec load_part(const double* column, int v, std::int64_t rows) {
 HWY_INLINE void store_part(Vec values, double* column, int v, std::int64_t rows) {
   const std::int64_t left = rows - v * kLanes;
   if (left >= kLanes) return hn::StoreU(values, Lanes(), column + v * kLanes);
-  if constexpr (kLanes == 1) return;
+  if constexpr (kLanes < 4) {  // where no store is masked, a blended one would write what is beyond, too
+    alignas(64) double all[kLanes];
+    hn::Store(values, Lanes(), all);
+    for (std::int64_t i = 0; i < left; ++i) column[v * kLanes + i] = all[i];
+    return;
+  }
   hn::BlendedStore(values, hn::FirstN(Lanes(), static_cast<std::size_t>(left < 0 ? 0 : left)), Lanes(),
                    column + v * kLanes);
 }
@@ -180,8 +185,8 @@ inline void eliminate(const DenseBlock& task) {
 }
 
 // Rows of a solve, kTileColumns columns at a time: what the columns before take from them, then what they take from
-// each other. l: packed, of each such block all columns up to its last one. Until all is done, columns are not yet
-// divided.
+// each other. l: packed, of each such block all columns up to its last one. `done` keeps the columns undivided, for
+// those that follow.
 template <int kVectors>
 HWY_INLINE void solve_rows(const DenseSolve& task, const double* l, const double* inverse, double* p,
                            std::int64_t rows) {
@@ -318,7 +323,7 @@ HWY_INLINE void prefetch(const PanelProduct& panel, std::int64_t c, std::int64_t
   }
 }
 
-// A lane of kCount columns of x, which are zeros from `cols` on.
+// A vector of each of kCount columns of x, which are zeros from `cols` on.
 template <int kCount>
 HWY_INLINE void load_columns(const double* x, std::int64_t width, std::int64_t cols, Vec (&to)[kCount]) {
 #pragma GCC unroll 8

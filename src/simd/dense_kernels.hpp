@@ -1,5 +1,5 @@
-// The inner loops of a dense factor (solver/factor.hpp), compiled once for each instruction set. Sums over k run in
-// ascending order in every table; only whether a product is rounded before it is added differs (clause 17).
+// The inner loops of a dense factor (solver/factor.hpp), compiled once for each instruction set. Every sum has one
+// order, the same in every table; only whether a product is rounded before it is added differs (clause 17).
 #pragma once
 
 #include <cstdint>

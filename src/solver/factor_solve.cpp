@@ -28,6 +28,7 @@ struct Step {
 
   void down(double* x) const {
     for (std::int64_t begin = 0; begin < own; begin += kBlock) {
+      ctx.check_cancelled();
       const std::int64_t end = std::min(own, begin + kBlock);
       const bool whole = height - end <= kFewRows;
       kernels.down_own(block(begin, whole ? height : end), x + begin * width);
@@ -43,6 +44,7 @@ struct Step {
 
   void up(double* x) const {
     for (std::int64_t begin = tiles_of(own, kBlock) * kBlock - kBlock; begin >= 0; begin -= kBlock) {
+      ctx.check_cancelled();
       const std::int64_t end = std::min(own, begin + kBlock);
       const bool whole = height - end <= kFewRows;
       if (!whole) {

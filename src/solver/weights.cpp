@@ -18,7 +18,12 @@ namespace vicinal::solver {
 namespace {
 
 constexpr std::int64_t kTaskRows = 512;
-constexpr std::int64_t kMaxTogether = 1 << 14;  // numbers of a row, of which several rows' stay in a near cache
+constexpr std::int64_t kMaxTogether = 1 << 14;  // numbers of a row: then several rows' fit into a near cache
+
+/// Whether weights of several rows of d columns are computed at once.
+bool are_together(std::int64_t k, std::int64_t d) {
+  return k * (k + d) <= kMaxTogether;
+}
 
 /// Multiplies by the power of two that brings the largest magnitude to [1, 2), so that squares stay in range: no result
 /// here depends on a common factor.
@@ -63,7 +68,7 @@ class LocalFrame {
   /// Of the rows [begin, end), of which there are at most kBarycentreRows: those of a row are `step` after those of the
   /// row before.
   void weights(Point begin, Point end, std::int64_t step, double* out) {
-    if (k_ * (k_ + d_) > kMaxTogether || !weights_together(begin, end, step, out)) {
+    if (!are_together(k_, d_) || !weights_together(begin, end, step, out)) {
       for (Point i = begin; i < end; ++i, out += step) weights_of_one(i, out);
     }
   }
@@ -459,6 +464,11 @@ LocalRows local_columns(const Context& ctx, const LocalTask& task) {
   return a;
 }
 
+std::uint64_t weight_room_bytes(const Context& ctx, std::int64_t k, std::int64_t d) {
+  const std::int64_t rows = are_together(k, d) ? 1 + cpu::kBarycentreRows : 1;
+  return static_cast<std::uint64_t>(ctx.threads() * (rows * k * (k + d + 1) + d)) * sizeof(double);
+}
+
 LocalRows local_rows(const Context& ctx, const LocalTask& task) {
   const auto n = static_cast<Point>(task.table.rows());
   LocalRows a = local_columns(ctx, task);
@@ -471,10 +481,11 @@ LocalRows local_rows(const Context& ctx, const LocalTask& task) {
   a.values.resize(static_cast<std::size_t>(a.rows() * a.width));
   if (task.variant == LleVariant::standard) {
     for_each_range(ctx, task, [&](LocalFrame& near, Point begin, Point end) {
-      constexpr auto kRows = static_cast<Point>(cpu::kBarycentreRows);
+      constexpr std::int64_t kRows = cpu::kBarycentreRows;
       double* out = a.values.data() + begin * a.width;
-      for (Point i = begin; i < end; i += kRows) {
-        near.weights(i, std::min<Point>(end, i + kRows), a.width, out + (i - begin) * a.width + 1);
+      for (std::int64_t i = begin; i < end; i += kRows) {
+        const auto last = static_cast<Point>(std::min<std::int64_t>(end, i + kRows));
+        near.weights(static_cast<Point>(i), last, a.width, out + (i - begin) * a.width + 1);
       }
       for (Point i = begin; i < end; ++i, out += a.width) {
         out[0] = 1;

@@ -29,6 +29,9 @@ LocalRows local_rows(const Context& ctx, const LocalTask& task);
 /// The same with columns alone, for rows that are made elsewhere.
 LocalRows local_columns(const Context& ctx, const LocalTask& task);
 
+/// Bytes that the workers take beside the result for the variant `standard`.
+std::uint64_t weight_room_bytes(const Context& ctx, std::int64_t k, std::int64_t d);
+
 /// Weights [k], their sum one, that make `row` [d] of `neighbors` [k, d]; both are used up, `gram` [k, k] is room.
 /// False where they are not determined.
 struct WeightRoom {

@@ -406,7 +406,7 @@ std::uint64_t embed_bytes(const Context& ctx, std::int64_t n, std::int64_t d, co
       rows * width * (static_cast<std::uint64_t>(solver::block_rows(task)) * sizeof(double) + 4);
   return 2 * blocks + solver::ordering_bytes(ctx, n, options.k + 1) +
          rows * static_cast<std::uint64_t>(std::min(d, kOrderColumns)) * sizeof(float) +
-         rows * static_cast<std::uint64_t>(options.dim) * sizeof(double);
+         rows * static_cast<std::uint64_t>(options.dim) * sizeof(double) + solver::weight_room_bytes(ctx, options.k, d);
 }
 
 void embed(const Context& ctx, kernels::LleTask task, Lle& result) {

@@ -10,6 +10,7 @@
 
 #include "core/philox.hpp"
 #include "isas.hpp"
+#include "ops/lle/embed.hpp"
 #include "solver/weights.hpp"
 
 namespace vicinal::cpu {
@@ -92,6 +93,17 @@ TEST(StandardWeights, AreTheSameTogetherAndAlone) {
       }
     }
   }
+}
+
+// With one more column each worker has a number more in a row, and one for each of ten neighbors, alone and of eight
+// rows.
+TEST(StandardWeights, ThePlanCountsTheRoomOfEachWorker) {
+  const Context ctx = Context::cpu({.threads = 3});
+  const LleOptions options{.k = 10};
+  EXPECT_EQ(ops::embed_bytes(ctx, 100, 1001, options) - ops::embed_bytes(ctx, 100, 1000, options),
+            3 * 8 * (9 * 10 + 1));
+  // Of rows that are too wide only one is there at a time.
+  EXPECT_EQ(ops::embed_bytes(ctx, 100, 9001, options) - ops::embed_bytes(ctx, 100, 9000, options), 3 * 8 * (10 + 1));
 }
 
 INSTANTIATE_TEST_SUITE_P(Everywhere, BarycentresOf, ::testing::ValuesIn(isas()),

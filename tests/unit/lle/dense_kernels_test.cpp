@@ -158,8 +158,7 @@ TEST_P(DenseKernelsOf, MultiplyPanelsWithTheirOwnRows) {
   }
 }
 
-// Each entry on and below the diagonal i + shift = j is right; others in whose column there is one may be written, and
-// what is around is not touched.
+// Each entry on and below the diagonal i + shift = j is right. Entries above it may be written, rows beyond m are not.
 TEST_P(DenseKernelsOf, UpdateWhatIsOnAndBelowADiagonal) {
   const DenseKernels& kernels = dense_kernels(GetParam());
   std::vector<double> room(static_cast<std::size_t>(kDenseRoom));

@@ -79,5 +79,18 @@ TEST(Polls, APartThatIsHalved) {
   EXPECT_GE(polls_of([&] { (void)dissect(ctx, Pattern{a, in}, near); }), cells + 2 * of_tasks(ctx, 1) + halves + 3);
 }
 
+// Each front is a look on the way down and one on the way up, beside those before the tasks.
+TEST(Polls, ASolveOfSmallFronts) {
+  constexpr Point kSide = 60;
+  const Context ctx = polled_context();
+  const Ordered made = ordered(ctx, grid(kSide), kSide);
+  const Factor factor(ctx, made.a, made.in, made.symbolic, {-1, 0.5});
+  Vectors x(made.a.points, 8);
+  const auto trees = static_cast<std::int64_t>(made.symbolic.trees.size());
+  const std::int64_t tasks = 2 * of_tasks(ctx, trees) + of_tasks(ctx, (made.a.points + kTaskPoints - 1) / kTaskPoints);
+  const std::int64_t polls = polls_of([&] { factor.solve(ctx, x); });
+  EXPECT_GE(polls, tasks + 2 * static_cast<std::int64_t>(made.symbolic.nodes.size()));
+}
+
 }  // namespace
 }  // namespace vicinal::solver
