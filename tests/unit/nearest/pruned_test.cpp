@@ -363,9 +363,9 @@ TEST_F(PrunedByAnIndex, MakingThemPollsTheToken) {
   const std::int64_t pruned = polls_of([&] { (void)Index(one, table(), {.pruned = Packing::now}); });
   // Both choose a rounding and pack all rows. For pruned rows a sample is read and mapped row by row, and 32 of its
   // rows ask the others.
-  constexpr std::int64_t kSample = 2048;
-  constexpr std::int64_t kAsked = 32;
-  EXPECT_GE(pruned, packed + 2 * kSample + kAsked * kSample / 64);
+  constexpr std::int64_t kSampled = 2048;
+  constexpr std::int64_t kAskers = 32;
+  EXPECT_GE(pruned, packed + 2 * kSampled + kAskers * kSampled / 64);
 }
 
 TEST_F(PrunedByAnIndex, SearchesThatAreRepeated) {
