@@ -15,9 +15,10 @@ Every call asks other queries than the call before. Each side makes a call to wa
 times, or three times if a call takes more than a second. Each answer is compared with float64 distances that NumPy
 computes: `wrong` counts queries that have a row which is farther than the one that brute force has in its place, by more
 than the rounding of float32 (FAISS' and PDX' own arithmetic), and for vicinal by more than that of NumPy's float64.
-`columns_per_row` is how many columns vicinal reads a row of the table: those of the screen, and all for rows that it
-ranks. Beside them, from vicinal-bench ready: the rate at which the same threads read memory, calls of the same shape
-from C++, and one query of a table of 1,000 x 10, which is too short to be timed through Python.
+`columns_per_row` is how many columns vicinal reads a row of the table: those of the first screen, and all for rows that
+it ranks; finer images of the rows between are not counted. Beside them, from vicinal-bench ready: the rate at which the
+same threads read memory, calls of the same shape from C++, and one query of a table of 1,000 x 10, which is too short
+to be timed through Python.
 
 It needs faiss-cpu 1.15 (`vicinal-bench peers ready`) and the package `vicinal` of a release build on PYTHONPATH. PDX has no
 package: it is measured if the module `pdxearch` can be imported, built with clang++ from
